@@ -15,7 +15,7 @@ import (
 	_ "github.com/brine-salt/brine/openstack/trove"
 )
 
-// TestOptionsAreDeclared: a guest's log calls no option unknown that its modules read.
+// TestOptionsAreDeclared: an option that modules of a guest agent read is not logged as unknown.
 func TestOptionsAreDeclared(t *testing.T) {
 	read := map[string]bool{}
 	call := regexp.MustCompile(`(?:\.Opt\(|\bopts\[)"([a-z_]+)"`)

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestSnippets holds that a test uses every snippet of docs/openstack: a block has a name, and a test that names the page or its own
-// snippet function has that name as a text. Templates of the page for authors are files that tests run. A block that no test can run
-// comes after a comment <!-- not run: why -->.
+// TestSnippets: a test uses every snippet of docs/openstack. A block has a name, and a test that contains the page's
+// name, or its own snippet function, contains that name. Templates on the page for authors are files that tests run.
+// A block that no test can run follows a comment <!-- not run: why -->.
 func TestSnippets(t *testing.T) {
 	tests := map[string]string{} // by path
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
@@ -55,7 +55,7 @@ func TestSnippets(t *testing.T) {
 	}
 }
 
-// used reports whether a test that reads a page has the name of a snippet in it.
+// used reports whether a test that reads a page contains the name of a snippet.
 func used(tests map[string]string, page, snippet string) bool {
 	for path, text := range tests {
 		// The tests of one package share the function that reads the page.

@@ -10,7 +10,7 @@ import (
 // nologin is the shell of all users that metadata creates.
 const nologin = "/sbin/nologin"
 
-// number is a user or group id.
+// number returns a user or group id.
 func (n node) number() (int64, error) {
 	s, err := n.text()
 	if err != nil {
@@ -23,8 +23,8 @@ func (n node) number() (int64, error) {
 	return int64(id), nil
 }
 
-// absent is the condition that a database of accounts has no such name: accounts that exist stay as they are, as with
-// groupadd and useradd.
+// absent returns the condition that the accounts database does not have the name. As with groupadd and useradd,
+// existing accounts are not changed.
 func absent(database, name string) arg {
 	return arg{"unless", shlex.Join([]string{"getent", database, name})}
 }
@@ -65,7 +65,7 @@ func (c *compiler) user(e entry) {
 		return
 	}
 	args := []arg{{"name", e.key}, {"shell", nologin}, {"createhome", c.host.CreateHome},
-		{"cmd_opts_exclude", pyobj.NewList("shell")}} // the condition is not to run in the shell of the user
+		{"cmd_opts_exclude", pyobj.NewList("shell")}} // the condition must not run in the user's shell
 
 	if uid, ok := e.child("uid"); ok && uid.v != nil {
 		id, err := uid.number()
@@ -96,7 +96,7 @@ func (c *compiler) user(e entry) {
 			args = append(args, arg{"groups", list})
 		}
 	}
-	// useradd would create the group of the same name, and fails if it exists.
+	// useradd would create a group of the same name, and fails if it exists.
 	_, declared := c.made[[2]string{"groups", e.key}]
 	if declared || c.host.Group != nil && c.host.Group(e.key) {
 		args = append(args, arg{"gid", e.key})

@@ -5,29 +5,29 @@ import (
 	"strings"
 )
 
-// option is one option of a program.
+// option is an option of a program.
 type option struct {
 	short, long string
-	// metavar names the value, "" for an option without one.
+	// metavar is the name of the value, or "" for an option without a value.
 	metavar  string
 	def      string
 	help     string
 	required bool
 }
 
-// parser reads command lines as Python's argparse does: long options may be shortened, "-e1" and "--exit-code=1" are
-// values.
+// parser parses command lines as Python's argparse does: long options may be abbreviated, and "-e1" and
+// "--exit-code=1" set values.
 type parser struct {
 	prog       string
 	options    []option
-	positional []string // each required
-	help       []string // of the positionals
+	positional []string // all are required
+	help       []string // for the positionals
 }
 
-// parsed are the values by long name without dashes, or by the positional's name. Flags are "true".
+// parsed maps long names without dashes, and names of positionals, to values. The value of a flag is "true".
 type parsed map[string]string
 
-// usageError is a wrong command line.
+// usageError reports an invalid command line.
 type usageError struct{ msg string }
 
 func (e *usageError) Error() string { return e.msg }
@@ -41,7 +41,7 @@ func (o option) both() string {
 	return o.short + "/" + o.long
 }
 
-// parse reads a command line. help reports that -h was given.
+// parse parses a command line. help is true if -h was given.
 func (p *parser) parse(args []string) (v parsed, help bool, err error) {
 	v = parsed{}
 	var rest []string
@@ -85,12 +85,12 @@ func (p *parser) parse(args []string) (v parsed, help bool, err error) {
 	return v, false, nil
 }
 
-// negative reports whether a word looks like a negative number, which is a value.
+// negative reports whether a word looks like a negative number, which is a value and not an option.
 func negative(word string) bool {
 	return len(word) > 1 && strings.Trim(word[1:], "0123456789.") == "" && strings.Count(word, ".") < 2
 }
 
-// option reads one option; used is the number of following words that belong to it.
+// option parses one option. used is the number of following words that belong to it.
 func (p *parser) option(v parsed, word string, next []string) (used int, help bool, err error) {
 	if strings.HasPrefix(word, "--") {
 		name, value, has := strings.Cut(word, "=")
@@ -171,7 +171,7 @@ func take(v parsed, o option, value string, has bool, next []string) (int, error
 	return 1, nil
 }
 
-// usage is the line, or lines, that argparse shows.
+// usage returns the usage lines in argparse's format.
 func (p *parser) usage() string {
 	parts := []string{"[-h]"}
 	for _, o := range p.options {

@@ -62,7 +62,7 @@ func (c *compiler) command(e entry) error {
 			return err
 		}
 		if yes {
-			args = append(args, arg{"check_cmd", pyobj.NewList("true")}) // what succeeds here makes the state succeed
+			args = append(args, arg{"check_cmd", pyobj.NewList("true")}) // a successful test makes the state succeed
 		}
 	}
 	if wait, ok := e.child("waitAfterCompletion"); ok {
@@ -72,7 +72,7 @@ func (c *compiler) command(e entry) error {
 	return nil
 }
 
-// shellScript is a command as a script; a list is one program with its arguments.
+// shellScript returns a command as a script. A list is a program and its arguments.
 func shellScript(n node) (string, error) {
 	if l, ok := n.v.(*pyobj.List); ok {
 		words, err := n.texts()
@@ -84,7 +84,7 @@ func shellScript(n node) (string, error) {
 	return n.text()
 }
 
-// environment is the environment that a command gets in place of the usual one.
+// environment returns the variables that replace the environment of a command. clean is true if env is set.
 func environment(n node) (words []string, clean bool, err error) {
 	v, ok := n.child("env")
 	if !ok || v.v == nil {
@@ -107,7 +107,7 @@ func environment(n node) (words []string, clean bool, err error) {
 	return words, true, nil
 }
 
-// within returns a script that runs in a separate environment, since cmd.run can only add to the minion's.
+// within returns a script that runs in a separate environment; cmd.run itself can only add variables to the minion's.
 func within(env []string, clean bool, script string) string {
 	if !clean {
 		return script

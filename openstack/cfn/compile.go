@@ -9,48 +9,48 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// sls and env are the names that the states of the metadata show as their origin.
+// slsName and slsEnv are the SLS file and environment that the states of the metadata show.
 const (
 	slsName = "cfn"
 	slsEnv  = "base"
 )
 
-// maxSteps bounds the states of one run; configSets can name each other many times.
+// maxSteps limits the states of one run: configSets can include each other many times.
 const maxSteps = 10000
 
 // Host holds the facts about the host that the compiler needs.
 type Host struct {
-	// Family is the grain os_family, "" if unknown: then any package manager is accepted.
+	// Family is the grain os_family. If it is "", the host is unknown and any package manager is accepted.
 	Family string
-	// CreateHome reports whether useradd creates home directories by itself (CREATE_HOME of login.defs).
+	// CreateHome reports whether useradd creates home directories by default (CREATE_HOME in login.defs).
 	CreateHome bool
-	// Group reports whether the host has a group of the name; nil means that it has none.
+	// Group reports whether the host has a group with the name. nil means that it has no groups.
 	Group func(name string) bool
-	// Dir is where commands without cwd run.
+	// Dir is the working directory of commands without cwd.
 	Dir string
-	// Home is the directory that "~" stands for.
+	// Home is the directory for "~".
 	Home string
 }
 
-// Step is one state that the metadata was compiled to.
+// Step is a state that was compiled from the metadata.
 type Step struct {
 	// ID is the state's id in the high data.
 	ID string
-	// Config, Section and Name are the place in the metadata: "config", "files", "/etc/motd".
+	// Config, Section and Name are its place in the metadata: "config", "files", "/etc/motd".
 	Config, Section, Name string
 }
 
-// Compiled is metadata as states.
+// Compiled is metadata compiled to states.
 type Compiled struct {
-	// High is Salt's high data. Each id has one state, which requires the one before it.
+	// High is Salt's high data. Each id has one state, which requires the previous one.
 	High *pyobj.Dict
-	// Steps are the states in the order in which they run.
+	// Steps lists the states in the order in which they run.
 	Steps []Step
-	// Warnings are the parts of the metadata that have no effect.
+	// Warnings describe parts of the metadata without effect.
 	Warnings []string
 }
 
-// compiler turns metadata into high data.
+// compiler converts metadata to high data.
 type compiler struct {
 	host Host
 	out  Compiled
@@ -58,9 +58,9 @@ type compiler struct {
 
 	config, section string
 	last            *ref
-	// made are the states of the current configuration by section and name, for the triggers of services.
+	// made holds the states of the current configuration by section and name, for the triggers of services.
 	made map[[2]string][]ref
-	// dirs are the directories that a state makes already.
+	// dirs holds the directories that a state creates already.
 	dirs map[string]bool
 }
 
@@ -75,9 +75,9 @@ type arg struct {
 	value any
 }
 
-// Compile turns metadata (an ordered or plain map) into states. sets names configSets with commas between, "" the set
-// "default" or, without configSets, the configuration "config". The error joins a [*DocumentError] for each value that
-// cannot be used.
+// Compile converts metadata (an ordered or plain map) to states. sets is a list of configSets, separated by commas.
+// If it is "", the set "default" is used or, without configSets, the configuration "config". The error joins a
+// [*DocumentError] for each invalid value.
 func Compile(metadata any, sets string, host Host) (*Compiled, error) {
 	root, ok := node{"", pyobj.From(metadata)}.child(initKey)
 	if !ok || !pyobj.Truth(root.v) {
@@ -108,7 +108,7 @@ func Compile(metadata any, sets string, host Host) (*Compiled, error) {
 	return &c.out, nil
 }
 
-// joined is errors.Join on one line.
+// joined is like errors.Join, but the error's text is one line.
 func joined(errs []error) error {
 	if len(errs) == 1 {
 		return errs[0]
@@ -121,7 +121,7 @@ type oneLine struct{ error }
 func (e oneLine) Error() string { return strings.ReplaceAll(e.error.Error(), "\n", "; ") }
 func (e oneLine) Unwrap() error { return e.error }
 
-// fail notes an error and reports whether there was one.
+// fail records an error, and reports whether there was one.
 func (c *compiler) fail(err error) bool {
 	if err != nil {
 		c.errs = append(c.errs, err)
@@ -133,7 +133,7 @@ func (c *compiler) warn(n node, format string, args ...any) {
 	c.out.Warnings = append(c.out.Warnings, n.path+" "+fmt.Sprintf(format, args...))
 }
 
-// oneConfig compiles one configuration, its sections in the order of heat-cfntools.
+// oneConfig compiles one configuration, with its sections in the order of heat-cfntools.
 func (c *compiler) oneConfig(name string, n node) {
 	if _, err := n.entries(); c.fail(err) {
 		return
@@ -161,7 +161,7 @@ func (c *compiler) oneConfig(name string, n node) {
 	}
 }
 
-// add appends a state that requires the one before it.
+// add appends a state that requires the previous one.
 func (c *compiler) add(name, state, fun string, args ...arg) {
 	id := fmt.Sprintf("cfn-%04d %s %s", len(c.out.Steps)+1, c.section, plainID(name))
 	list := pyobj.NewList(fun)
@@ -181,7 +181,7 @@ func (c *compiler) add(name, state, fun string, args ...arg) {
 	c.made[key] = append(c.made[key], *c.last)
 }
 
-// plainID replaces the characters that requisites take for patterns, and control characters.
+// plainID replaces control characters, and those that requisites interpret as patterns.
 func plainID(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || strings.ContainsRune("*?[]", r) {
@@ -191,7 +191,7 @@ func plainID(name string) string {
 	}, name)
 }
 
-// unknown warns of the keys of an entry that have no effect. The error is that the entry is not a map.
+// unknown adds a warning for each key of an entry that has no effect. It returns an error if the entry is not a map.
 func (c *compiler) unknown(n node, known ...string) error {
 	list, err := n.entries()
 	for _, e := range list {

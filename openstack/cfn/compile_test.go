@@ -13,7 +13,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// testHost is the host of all goldens.
+// testHost is the host for all golden files.
 var testHost = Host{Family: "Debian", Dir: "/", Home: "/root"}
 
 func metadataOf(t *testing.T, text string) any {
@@ -130,7 +130,7 @@ func TestCompileNamesWhatConfigSetsLack(t *testing.T) {
 	}
 }
 
-// FuzzCompile checks that no metadata panics, and that what compiles has one state per step.
+// FuzzCompile checks that no metadata causes a panic, and that compiled metadata has one state per step.
 func FuzzCompile(f *testing.F) {
 	files, err := filepath.Glob("testdata/golden/*.json")
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// maxNested bounds how deep configSets may name each other.
+// maxNested limits the nesting of configSets.
 const maxNested = 32
 
-// configNames are the configurations to apply, in order.
+// configNames returns the configurations to apply, in order.
 func configNames(root node, selected string) ([]string, error) {
 	sets, ok := root.child("configSets")
 	if !ok || !pyobj.Truth(sets.v) {
@@ -46,7 +46,7 @@ func configNames(root node, selected string) ([]string, error) {
 	return names, nil
 }
 
-// expandSet appends the configurations of a set, and of the sets that it names.
+// expandSet appends the configurations of a set, and those of the sets that it includes.
 func expandSet(sets node, name string, names []string, depth int) ([]string, error) {
 	set, _ := sets.child(name)
 	if depth > maxNested {

@@ -7,8 +7,8 @@ import (
 	"github.com/brine-salt/brine/openstack/internal/ec2sign"
 )
 
-// credentials returns the keys for the CFN API, or nil if they are missing. As in heat-cfntools a file takes precedence
-// over keys, and keys count only in pairs.
+// credentials returns the keys for the CFN API, or nil if there are none. As in heat-cfntools, a file takes
+// precedence over keys, and keys are only used in pairs.
 func (h *host) credentials(q query) (*ec2sign.Credentials, error) {
 	if q.credentials != "" {
 		b, err := readBounded(h.path(q.credentials))
@@ -24,9 +24,9 @@ func (h *host) credentials(q query) (*ec2sign.Credentials, error) {
 	return &ec2sign.Credentials{Access: q.access, Secret: q.secret}, nil
 }
 
-// parseCredentials reads keys in the format of cfn-credentials (AWSAccessKeyId=…, AWSSecretKey=…) or of boto
-// ([Credentials], aws_access_key_id = …, aws_secret_access_key = …). Other lines do not count. Errors name the file,
-// never a value.
+// parseCredentials parses keys in the format of cfn-credentials (AWSAccessKeyId=…, AWSSecretKey=…) or of boto
+// ([Credentials], aws_access_key_id = …, aws_secret_access_key = …). Other lines are ignored. Errors contain the
+// file's name but never a value.
 func parseCredentials(text, file string) (ec2sign.Credentials, error) {
 	var c ec2sign.Credentials
 	for _, line := range strings.Split(text, "\n") {

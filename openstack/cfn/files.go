@@ -73,7 +73,7 @@ func (c *compiler) file(e entry) error {
 	return e.wrong("needs content or source")
 }
 
-// parent has the directory of a file made as heat-cfntools makes it: by root, with the permissions of the umask.
+// parent creates the directory of a file as heat-cfntools does: owned by root, with the permissions of the umask.
 func (c *compiler) parent(file string) {
 	dir := path.Dir(file)
 	if dir == "/" || c.dirs[dir] {
@@ -83,24 +83,24 @@ func (c *compiler) parent(file string) {
 	c.add(dir, "file", "directory", arg{"name", dir}, arg{"makedirs", true}, arg{"follow_symlinks", true})
 }
 
-// written writes a file with exactly this content. file.managed ends lines by its own rules; what those would change
-// goes through base64.
+// written writes a file with exactly this content. file.managed changes line ends by its own rules; content that it
+// would change is written as base64.
 func (c *compiler) written(name, content string, attributes []arg) {
 	base := []arg{{"name", name}}
 	newline := strings.HasSuffix(content, "\n")
-	slot := strings.HasPrefix(content, "__slot__:") // Salt would evaluate it
+	slot := strings.HasPrefix(content, "__slot__:") // Salt would evaluate it as a slot
 	if !slot && utf8.ValidString(content) && asLines(content, newline) == content {
 		args := append(base, arg{"contents", content}, arg{"contents_newline", newline}, arg{"show_changes", false})
 		c.add(name, "file", "managed", append(args, attributes...)...)
 		return
 	}
-	// First the file with its permissions, then what may be a secret.
+	// Set the permissions first, since the content may be secret.
 	c.add(name, "file", "managed", append(append(base, arg{"replace", false}), attributes...)...)
 	c.add(name, "file", "decode", arg{"name", name}, arg{"encoded_data", base64.StdEncoding.EncodeToString([]byte(content))},
 		arg{"checksum", "sha256"})
 }
 
-// asLines returns the content that file.managed makes from its argument contents.
+// asLines returns the content that file.managed would write for its argument contents.
 func asLines(content string, newline bool) string {
 	var b strings.Builder
 	for _, line := range pytext.SplitLines(content, false) {
@@ -113,7 +113,7 @@ func asLines(content string, newline bool) string {
 	return strings.TrimRight(strings.TrimRight(b.String(), "\n"), "\r")
 }
 
-// fileContent is the content of an entry; maps and lists become JSON.
+// fileContent returns the content of an entry. Maps and lists become JSON.
 func fileContent(n node) (content string, ok bool, err error) {
 	v, ok := n.child("content")
 	if !ok {
@@ -150,7 +150,7 @@ func fileContent(n node) (content string, ok bool, err error) {
 	return content, true, nil
 }
 
-// fileAttributes are owner, group and mode as arguments of file.managed.
+// fileAttributes returns owner, group and mode as arguments of file.managed.
 func fileAttributes(n node) (args []arg, link bool, err error) {
 	for _, pair := range [...][2]string{{"owner", "user"}, {"group", "group"}} {
 		if v, ok := n.child(pair[0]); ok {

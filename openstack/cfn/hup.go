@@ -8,7 +8,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// hupRun is one look at the metadata.
+// hupRun is one check of the metadata.
 type hupRun struct {
 	c      *modules.Call
 	h      *host
@@ -41,7 +41,7 @@ func runHup(ctx context.Context, c *modules.Call) (any, error) {
 	return map[string]any{"result": !r.failed, "actions": r.done, "interval": int64(conf.interval.Minutes())}, nil
 }
 
-// resource restarts the services of one resource that should run and do not, then runs hooks on its changes.
+// resource starts the services of a resource that should run and do not, and then runs the hooks for its changes.
 func (r *hupRun) resource(ctx context.Context, name string) error {
 	a, err := r.h.retrieve(ctx, query{stack: r.conf.stack, resource: name, credentials: r.conf.credentials})
 	if err != nil {
@@ -57,14 +57,14 @@ func (r *hupRun) resource(ctx context.Context, name string) error {
 		for _, event := range k.event(a) {
 			if k.wants(event) {
 				r.run(ctx, k, event)
-				break // one change runs a hook once
+				break // run a hook once per change
 			}
 		}
 	}
 	return ctx.Err()
 }
 
-// services starts the services with ensureRunning that do not run.
+// services starts the services with ensureRunning that are not running.
 func (r *hupRun) services(ctx context.Context, resource string, metadata any) error {
 	n := node{"", metadata}
 	for _, key := range [...]string{initKey, "config", "services"} {
@@ -117,7 +117,7 @@ func (r *hupRun) service(ctx context.Context, resource, name string) {
 	}
 }
 
-// run runs the action of a hook as its user.
+// run runs the action of a hook as the hook's user.
 func (r *hupRun) run(ctx context.Context, k hook, event string) {
 	out, err := r.c.ExecKw(ctx, "cmd.run_all", []any{k.action},
 		map[string]any{"runas": k.runas, "shell": "/bin/sh", "python_shell": true, "cwd": "/", "ignore_retcode": true})

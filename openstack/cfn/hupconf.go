@@ -18,7 +18,7 @@ const (
 	hupFile   = "/etc/cfn/cfn-hup.conf"
 	hooksFile = "/etc/cfn/hooks.conf"
 	hooksDir  = "/etc/cfn/hooks.d"
-	// defaultInterval is the pause of a daemon, in minutes.
+	// defaultInterval is the interval of the daemon in minutes.
 	defaultInterval = 10
 )
 
@@ -29,18 +29,18 @@ type hupConfig struct {
 	hooks              []hook
 }
 
-// hook is an action on a change.
+// hook is an action for changes of a resource.
 type hook struct {
 	name     string
 	triggers []string
 	resource string
-	// part are the names that lead to a part of the metadata; empty is all of it.
+	// part is the path of a part of the metadata. If it is empty, it means all metadata.
 	part   []string
 	runas  string
 	action string
 }
 
-// readHup reads the configuration and the hooks of a directory.
+// readHup reads the main configuration and the hooks in a directory.
 func (h *host) readHup(dir string) (*hupConfig, error) {
 	main, err := h.readConf(hupFile)
 	if err != nil {
@@ -82,7 +82,7 @@ func (h *host) readConf(name string) ([]*configparser.Section, error) {
 	return configparser.Parse(string(b), name, true)
 }
 
-// confSections are sections of several files, of which later ones add to earlier ones.
+// confSections holds the sections of several files. Options of later files are added to the earlier ones.
 type confSections struct {
 	list []*configparser.Section
 	from map[string]string
@@ -105,8 +105,8 @@ func (c *confSections) merge(sections []*configparser.Section, file string) {
 	}
 }
 
-// option is a required option; "%%" and "%(name)s" are replaced as Python's configparser does, other percent signs
-// stay.
+// option returns a required option. "%%" and "%(name)s" are replaced as in Python's configparser; other percent signs
+// remain.
 func (c *confSections) option(section, name string) (string, error) {
 	s := configparser.Find(c.list, section)
 	if s != nil {
@@ -210,12 +210,12 @@ func hookOf(c *confSections, section string) (hook, error) {
 }
 
 // event returns the changes to the part of the metadata that a hook watches: "post.add", "post.update",
-// "post.delete", or "" for none. As in heat-cfntools, metadata that was not seen before counts as updated, too.
+// "post.delete", or nil. As in heat-cfntools, new metadata also counts as updated.
 func (k hook) event(a *answer) []string {
 	before, had := partOf(a.last, k.part)
 	now, has := partOf(a.metadata, k.part)
 	switch {
-	case !had && !has: // the path names nothing that there is: any change counts
+	case !had && !has: // the path does not exist: any change counts
 		if a.changed {
 			return []string{"post.update"}
 		}
@@ -229,7 +229,7 @@ func (k hook) event(a *answer) []string {
 	return nil
 }
 
-// partOf follows names into metadata. Names of maps may have dots themselves, so the longest that fits counts.
+// partOf follows a path through metadata. Keys may contain dots, so the longest key that matches is used.
 func partOf(v any, names []string) (any, bool) {
 	if v == nil {
 		return nil, false
@@ -249,7 +249,7 @@ func partOf(v any, names []string) (any, bool) {
 	return nil, false
 }
 
-// wants reports whether the hook runs on an event.
+// wants reports whether the hook runs for an event.
 func (k hook) wants(event string) bool {
 	for _, t := range k.triggers {
 		if t == event {

@@ -21,7 +21,7 @@ import (
 	"github.com/brine-salt/brine/openstack/internal/ec2sign"
 )
 
-// Where heat-cfntools and Heat's user data keep things.
+// Files of heat-cfntools and of Heat's user data.
 const (
 	dataDir       = "/var/lib/heat-cfntools"
 	initData      = dataDir + "/cfn-init-data"
@@ -33,24 +33,24 @@ const (
 )
 
 const (
-	// maxMetadata bounds metadata in bytes. Heat's own limit for a template is 512 KiB.
+	// maxMetadata limits the size of metadata in bytes. Heat's own limit for a template is 512 KiB.
 	maxMetadata = 16 << 20
-	// requestTimeout is how long one request to the CFN API may take.
+	// requestTimeout is the time limit for a request to the CFN API.
 	requestTimeout = 30 * time.Second
-	// defaultPort is heat-api-cfn's.
+	// defaultPort is the port of heat-api-cfn.
 	defaultPort = "8000"
 )
 
-// host is the machine that metadata is for.
+// host is the machine that the metadata is for.
 type host struct {
-	// path maps a path of the host to one of this process, see modules.Env.Path.
+	// path converts a path of the host to one of this process, see modules.Env.Path.
 	path   func(string) string
 	client *http.Client
 	now    func() time.Time
 	log    *slog.Logger
 }
 
-// httpClient is the client for requests; insecure accepts any certificate.
+// httpClient returns a client for requests. If insecure is set it accepts any certificate.
 func httpClient(insecure bool) *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	if insecure {
@@ -59,33 +59,33 @@ func httpClient(insecure bool) *http.Client {
 	return &http.Client{Transport: t, Timeout: requestTimeout}
 }
 
-// query says where to get metadata.
+// query describes the metadata to get.
 type query struct {
 	stack, resource string
 	access, secret  string
-	// credentials is a file with the keys, which then count alone.
+	// credentials is a file with the keys. If it is set, other keys are ignored.
 	credentials string
-	// url is the CFN API, "" for the one that the host's files name.
+	// url is the CFN API's URL, or "" for the one in the host's files.
 	url string
-	// given is metadata that the caller has already, as a map or JSON; nil if it is to be fetched.
+	// given is the caller's own metadata, as a map or JSON, or nil if it must be fetched.
 	given any
 }
 
-// answer is metadata that was found.
+// answer holds the metadata that was found.
 type answer struct {
 	metadata any
-	// last is the metadata of the time before, or nil if it is missing.
+	// last is the previous metadata, or nil if it is missing.
 	last any
-	// source says where it comes from: an address or a file.
+	// source is where the metadata comes from: an address or a file.
 	source  string
 	changed bool
 }
 
-// errNoMetadata is returned when neither the CFN API nor the host's files have metadata.
+// errNoMetadata means that neither the CFN API nor the host's files have metadata.
 var errNoMetadata = errors.New("no metadata found")
 
-// retrieve fetches metadata, or reads what was fetched before, and keeps a copy where heat-cfntools looks for it. Metadata that the
-// caller has already is not kept.
+// retrieve fetches metadata, or reads a copy of it if the API is not available, and stores a copy where heat-cfntools
+// looks for it. The caller's own metadata is not stored.
 func (h *host) retrieve(ctx context.Context, q query) (*answer, error) {
 	a, err := h.find(ctx, q)
 	if err != nil || q.given != nil {
@@ -121,7 +121,7 @@ func (h *host) find(ctx context.Context, q query) (*answer, error) {
 	return h.local(q.resource)
 }
 
-// local reads metadata from the host's files, newest kind first.
+// local reads metadata from the host's files, in the order of precedence.
 func (h *host) local(resource string) (*answer, error) {
 	files := []string{lastMetadata, initData, cloudInitData}
 	if resource != "" {
@@ -154,7 +154,7 @@ func readBounded(name string) ([]byte, error) {
 	return b, err
 }
 
-// decodeMetadata decodes JSON. A value that is not a text is metadata already.
+// decodeMetadata decodes JSON. A value that is not a text is returned as an ordered value.
 func decodeMetadata(v any, from string) (any, error) {
 	s, ok := v.(string)
 	if !ok {
@@ -167,7 +167,7 @@ func decodeMetadata(v any, from string) (any, error) {
 	return v, nil
 }
 
-// lastOf is the file that keeps the metadata of a resource. Names of resources have no slashes in Heat.
+// lastOf returns the file that stores the metadata of a resource. Names of resources contain no slashes in Heat.
 func lastOf(resource string) string {
 	if resource == "" {
 		return lastMetadata
@@ -175,7 +175,7 @@ func lastOf(resource string) string {
 	return lastMetadata + "_" + strings.ReplaceAll(resource, "/", "_")
 }
 
-// lastOf returns the metadata that was stored last, or nil if it is missing. The resource's own copy takes
+// lastOf returns the metadata that was stored last, or nil if it is missing. The resource's own file takes
 // precedence, since the other one may be of another resource.
 func (h *host) lastOf(resource string) any {
 	for _, name := range [...]string{lastOf(resource), lastMetadata} {
@@ -190,7 +190,7 @@ func (h *host) lastOf(resource string) any {
 	return nil
 }
 
-// keep writes the copies; only root may read them, since metadata can hold passwords.
+// keep stores the metadata. Only root may read the files, since metadata can contain passwords.
 func (h *host) keep(resource string, v any) error {
 	text, err := pyjson.Format(v, pyjson.Options{Indent: -1, ASCII: true})
 	if err != nil {
@@ -206,13 +206,13 @@ func (h *host) keep(resource string, v any) error {
 	return err
 }
 
-// unreachableError means that the CFN API cannot be asked now, so older metadata may be used.
+// unreachableError means that the CFN API is not available now, so that older metadata may be used.
 type unreachableError struct{ err error }
 
 func (e *unreachableError) Error() string { return e.err.Error() }
 func (e *unreachableError) Unwrap() error { return e.err }
 
-// remote asks the CFN API.
+// remote requests the metadata from the CFN API.
 func (h *host) remote(ctx context.Context, q query, cred ec2sign.Credentials) (*answer, error) {
 	if q.stack == "" || q.resource == "" {
 		return nil, errors.New("cannot ask the CFN API: the names of the stack and of the resource are needed")
@@ -231,7 +231,7 @@ func (h *host) remote(ctx context.Context, q query, cred ec2sign.Credentials) (*
 	res, err := h.client.Do(req)
 	if err != nil {
 		var u *url.Error
-		if errors.As(err, &u) { // its text has the signature
+		if errors.As(err, &u) { // its text contains the signature
 			err = u.Err
 		}
 		return nil, &unreachableError{fmt.Errorf("cannot reach the CFN API at %s: %w", endpoint, err)}
@@ -252,7 +252,7 @@ func (h *host) remote(ctx context.Context, q query, cred ec2sign.Credentials) (*
 	return &answer{metadata: v, source: endpoint.String()}, err
 }
 
-// resourceMetadata finds the metadata in the answer to DescribeStackResource.
+// resourceMetadata returns the metadata in a response to DescribeStackResource.
 func resourceMetadata(body []byte) (any, error) {
 	v, err := pyjson.ParseObject(body)
 	if err != nil {
@@ -277,8 +277,8 @@ func shorten(s string, n int) string {
 	return s
 }
 
-// endpoint is the address of the CFN API. Heat's user data leaves it in two files: the host is in the one for boto, the
-// port in the other; heat-cfntools always uses HTTP, this uses the scheme that the second file has.
+// endpoint returns the URL of the CFN API. Heat's user data stores it in two files: the one for boto has the host,
+// the other the port. heat-cfntools always uses HTTP; this package uses the scheme in the second file.
 func (h *host) endpoint(given string) (*url.URL, error) {
 	if given != "" {
 		return parseEndpoint(given, "the CFN API's address")

@@ -75,12 +75,12 @@ cwd
 	defaultData   = "Application has completed configuration."
 )
 
-// hostOf is the host as a function of the module sees it.
+// hostOf returns the host for a function of the module.
 func hostOf(c *modules.Call, insecure bool) *host {
 	return &host{path: c.Path, client: httpClient(insecure), now: c.Now, log: c.Logger()}
 }
 
-// compiled are the states of the metadata that the arguments name.
+// compiled returns the states of the metadata that the arguments select.
 func compiled(ctx context.Context, c *modules.Call) (*Compiled, *answer, error) {
 	a, err := hostOf(c, false).retrieve(ctx, query{stack: c.Str("stack"), resource: c.Str("resource"), access: c.Str("access_key"),
 		secret: c.Str("secret_key"), credentials: c.Str("credential_file"), url: c.Str("url"), given: c.Value("metadata")})
@@ -91,7 +91,7 @@ func compiled(ctx context.Context, c *modules.Call) (*Compiled, *answer, error) 
 	return out, a, err
 }
 
-// hostFacts returns the facts for the compiler.
+// hostFacts returns the facts about the host for the compiler.
 func hostFacts(ctx context.Context, c *modules.Call) Host {
 	family, _ := c.Grain("os_family").(string)
 	home := os.Getenv("HOME")
@@ -105,7 +105,7 @@ func hostFacts(ctx context.Context, c *modules.Call) Host {
 		}}
 }
 
-// loginDefs is a setting of useradd.
+// loginDefs returns a setting in login.defs, or "".
 func loginDefs(c *modules.Call, name string) string {
 	b, err := readBounded(c.Path("/etc/login.defs"))
 	if err != nil {
@@ -155,7 +155,7 @@ func runToSLS(ctx context.Context, c *modules.Call) (any, error) {
 	return out.SLS()
 }
 
-// report returns the result of cfn.init: the outcome of each step, in order.
+// report returns the result of cfn.init, with the outcome of each step in order.
 func (c *Compiled) report(results map[string]any) map[string]any {
 	byID := map[string]map[string]any{}
 	for _, v := range results {
@@ -191,7 +191,7 @@ func (c *Compiled) report(results map[string]any) map[string]any {
 	return report
 }
 
-// cause returns the outcome of a step, or why it failed: the comment, and the error output of its command.
+// cause returns the outcome of a step. For a failed step it is the comment and its command's standard error.
 func cause(r map[string]any) string {
 	text := shorten(pytext.Str(r["comment"]), 1000)
 	changes, ok := r["changes"].(map[string]any)

@@ -9,18 +9,18 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// initKey is the part of the metadata that cfn-init reads.
+// initKey is the key of the metadata that cfn-init uses.
 const initKey = "AWS::CloudFormation::Init"
 
-// node is a value of the metadata and its place in it, for errors.
+// node is a value in the metadata, with its path for errors.
 type node struct {
 	path string
 	v    any
 }
 
-// DocumentError describes what is wrong with a value of the metadata.
+// DocumentError describes an invalid value in the metadata.
 type DocumentError struct {
-	// Path is the value's place, with the names of its maps joined by dots: config.files."/etc/motd".mode.
+	// Path is the value's path, with the keys joined by dots: config.files."/etc/motd".mode.
 	Path string
 	// Problem describes the error, such as "must be a text, not a list".
 	Problem string
@@ -34,7 +34,7 @@ func (n node) wrong(format string, args ...any) error {
 
 func (n node) mustBe(what string) error { return n.wrong("must be %s, not %s", what, kindOf(n.v)) }
 
-// kindOf names the kind of a value in JSON's words.
+// kindOf returns the kind of a value in JSON's terms.
 func kindOf(v any) string {
 	switch v.(type) {
 	case nil:
@@ -51,7 +51,7 @@ func kindOf(v any) string {
 	return "a number"
 }
 
-// join is the path of a value below n.
+// join returns the path of a value below n.
 func (n node) join(key string) string {
 	if strings.ContainsAny(key, ". \"'[]") || key == "" {
 		key = strconv.Quote(key)
@@ -62,13 +62,13 @@ func (n node) join(key string) string {
 	return n.path + "." + key
 }
 
-// entry is one pair of a map.
+// entry is a key and value of a map.
 type entry struct {
 	key string
 	node
 }
 
-// entries returns the pairs of a map in order. null is an empty map.
+// entries returns the entries of a map in order. null counts as an empty map.
 func (n node) entries() ([]entry, error) {
 	if n.v == nil {
 		return nil, nil
@@ -98,7 +98,7 @@ func (n node) child(key string) (node, bool) {
 	return node{n.join(key), v}, ok
 }
 
-// items are the values of a list.
+// items returns the values of a list.
 func (n node) items() ([]node, error) {
 	l, ok := n.v.(*pyobj.List)
 	if !ok {
@@ -111,7 +111,7 @@ func (n node) items() ([]node, error) {
 	return out, nil
 }
 
-// text is a text, or a number as a text: templates write user ids and versions either way.
+// text returns a text, or a number as text: templates contain both forms for user ids and versions.
 func (n node) text() (string, error) {
 	switch v := n.v.(type) {
 	case string:
@@ -123,7 +123,7 @@ func (n node) text() (string, error) {
 	}
 }
 
-// texts are a list of texts; a text is a list of one, null an empty one.
+// texts returns a list of texts. A text counts as a list of one, null as an empty list.
 func (n node) texts() ([]string, error) {
 	if n.v == nil {
 		return nil, nil
@@ -151,7 +151,8 @@ func (n node) texts() ([]string, error) {
 	return out, nil
 }
 
-// truth returns a value's truth by the rules of heat-cfntools: true, 1 and the texts "true", "yes" and "1" are true.
+// truth converts a value to a bool by the rules of heat-cfntools: true, 1 and the texts "true", "yes" and "1" are
+// true.
 func (n node) truth() (bool, error) {
 	switch v := n.v.(type) {
 	case bool:

@@ -9,17 +9,17 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// manager is a key of the section packages.
+// manager is a package manager in the section packages.
 type manager struct {
 	name string
-	// families are the grains os_family of hosts that have it; empty is any host.
+	// families are the values of os_family for hosts that have it. Empty means any host.
 	families []string
 	compile  func(c *compiler, m manager, n node)
-	// newer compares two versions; the first is newer if the result is above 0.
+	// newer compares two versions. The result is positive if the first one is newer.
 	newer func(a, b string) int
 }
 
-// managers are in the order in which they are applied; those after dnf are applied in the order of their names.
+// managers are in the order in which they are applied. Those after dnf are applied in the order of their names.
 var managers = [...]manager{
 	{"dpkg", []string{"Debian"}, fromURL, debVersion},
 	{"rpm", []string{"RedHat", "Suse"}, fromURL, pkgversion.RPM},
@@ -68,7 +68,7 @@ func (c *compiler) packages(n node) {
 	}
 }
 
-// newest is the newest of the versions that are asked for, "" for any.
+// newest returns the newest of the requested versions, or "" for any version.
 func (c *compiler) newest(m manager, n node) string {
 	versions, err := n.texts()
 	if c.fail(err) || len(versions) == 0 {
@@ -77,7 +77,7 @@ func (c *compiler) newest(m manager, n node) string {
 	return slices.MaxFunc(versions, m.newer)
 }
 
-// fromRepository installs the packages of one manager with one state: they may depend on each other.
+// fromRepository installs the packages of a manager with one state, since they may depend on each other.
 func fromRepository(c *compiler, m manager, n node) {
 	list, err := n.entries()
 	if c.fail(err) {
@@ -91,7 +91,7 @@ func fromRepository(c *compiler, m manager, n node) {
 			pkgs.Items = append(pkgs.Items, e.key)
 			continue
 		case m.name != "apt" && !strings.Contains(version, "-"):
-			version += "-*" // Salt compares the release too
+			version += "-*" // Salt also compares the release
 		}
 		pkgs.Items = append(pkgs.Items, pyobj.NewDict(e.key, version))
 	}
@@ -101,7 +101,7 @@ func fromRepository(c *compiler, m manager, n node) {
 	}
 }
 
-// fromURL installs package files, whose places are the values.
+// fromURL installs package files from the places in the values.
 func fromURL(c *compiler, m manager, n node) {
 	list, err := n.entries()
 	if c.fail(err) {
@@ -149,8 +149,7 @@ func fromPyPI(c *compiler, m manager, n node) {
 		if v := c.newest(m, e.node); v != "" {
 			name += "==" + v
 		}
-		// The template asks for a package of the whole system, which newer distributions let pip install only if told
-		// so.
+		// The template requests a system-wide package. On newer distributions pip installs it only with this variable.
 		c.add(path.Join(m.name, e.key), "pip", "installed", arg{"name", name},
 			arg{"env_vars", pyobj.NewDict("PIP_BREAK_SYSTEM_PACKAGES", "1")})
 		c.made[[2]string{m.name, e.key}] = []ref{*c.last}

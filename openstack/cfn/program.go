@@ -18,28 +18,27 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// Env holds what the programs need of the process that they run in. Call is needed for cfn-init and cfn-hup;
-// everything else is optional.
+// Env is the environment of the programs. cfn-init and cfn-hup need Call; all other fields are optional.
 type Env struct {
-	// Context ends the program; nil never ends it.
+	// Context ends the program. nil means that it is never ended.
 	Context context.Context
-	// Stdout and Stderr are the process's, unless they are set.
+	// Stdout and Stderr default to the process's streams.
 	Stdout, Stderr io.Writer
-	// Root is put before every path of the host, for tests; "" is the real host.
+	// Root is prepended to every path of the host, for tests. "" means the real host.
 	Root string
-	// Now is the time; nil is time.Now.
+	// Now returns the current time; nil means time.Now.
 	Now func() time.Time
-	// Client makes the requests of cfn-signal and cfn-get-metadata; nil is one with a timeout.
+	// Client sends the requests of cfn-signal and cfn-get-metadata; nil means a client with a timeout.
 	Client *http.Client
-	// Call runs an execution function without a master, as minion.Minion.Call with Local does.
+	// Call runs an execution function without a master, like minion.Minion.Call with Local.
 	Call func(ctx context.Context, fun string, kwargs map[string]any) (modules.Result, error)
 }
 
-// Programs are the names that Main knows.
+// Programs returns the names that [Main] supports.
 func Programs() []string { return []string{"cfn-init", "cfn-hup", "cfn-signal", "cfn-get-metadata"} }
 
-// Main runs one of the programs of heat-cfntools, from its arguments without its name to its exit code. An agent calls
-// it when the base name of its first argument is in [Programs].
+// Main runs a program of heat-cfntools and returns its exit code. args do not include its name. An agent calls it if
+// the base name of its first argument is in [Programs].
 func Main(name string, args []string, env Env) int {
 	p := newProgram(name, env)
 	if !slices.Contains(Programs(), name) {
@@ -131,7 +130,7 @@ func (p *program) fail(code int, text string) int {
 	return code
 }
 
-// call runs a function of the module; ok is false after a failure, which is told already.
+// call runs a function of the module. If it fails, call has reported that, and res is nil.
 func (p *program) call(fun string, kwargs map[string]any) (res map[string]any, code int) {
 	if p.env.Call == nil {
 		return nil, p.fail(1, "this program cannot run "+fun)
@@ -181,7 +180,7 @@ func (p *program) init(v parsed) int {
 	return 0
 }
 
-// logStep prints the outcome of a step.
+// logStep logs the outcome of a step.
 func (p *program) logStep(v any) {
 	s, _ := v.(map[string]any)
 	text := fmt.Sprintf("%s %s %s: %s", pytext.Str(s["config"]), pytext.Str(s["section"]), pytext.Str(s["name"]), cause(s))
@@ -192,8 +191,7 @@ func (p *program) logStep(v any) {
 	p.log.Info(text)
 }
 
-// hup looks once, as cfn-hup of heat-cfntools does with every combination of its options, or again and again with
-// --daemon.
+// hup checks once, as cfn-hup of heat-cfntools does with all its options, or repeatedly with --daemon.
 func (p *program) hup(v parsed) int {
 	for {
 		code, pause := p.hupOnce(v)
@@ -294,7 +292,7 @@ func (p *program) getMetadata(v parsed) int {
 	return 0
 }
 
-// keyOf is the value that a key such as a.b or a.'b.c' leads to; null is not found, as in heat-cfntools.
+// keyOf returns the value for a key such as a.b or a.'b.c'. As in heat-cfntools, null counts as not found.
 func keyOf(v any, key string) (any, bool) {
 	n := node{"", v}
 	for key != "" {

@@ -113,13 +113,13 @@ func TestWrongCommandLines(t *testing.T) {
 	}
 }
 
-// sink is a server that keeps requests.
+// sink is a server that records requests.
 type sink struct {
 	*httptest.Server
 	mu     sync.Mutex
 	bodies []string        // guarded by mu
 	reqs   []*http.Request // guarded by mu
-	answer func(n int) int // status by number of request from 1
+	answer func(n int) int // status by number of request, from 1
 	body   func() string
 }
 

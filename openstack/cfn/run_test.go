@@ -20,7 +20,7 @@ import (
 	_ "github.com/brine-salt/brine/states/file"
 )
 
-// call runs a function of the module in a whole minion without a master.
+// call runs a function of the module in a minion without a master.
 func call(t *testing.T, fun string, kwargs map[string]any) (any, int) {
 	t.Helper()
 	m, err := minion.New(minion.Options{Runner: &runcmd.Runner{}, Opts: map[string]any{"id": "guest", "file_client": "local",

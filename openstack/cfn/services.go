@@ -26,7 +26,7 @@ func (c *compiler) services(n node) {
 	}
 }
 
-// optionalBool is an optional true or false.
+// optionalBool returns an optional bool.
 func optionalBool(n node, key string) (value, given bool, err error) {
 	v, ok := n.child(key)
 	if !ok {
@@ -76,7 +76,7 @@ func (c *compiler) service(e entry) error {
 	return nil
 }
 
-// triggers are the states whose changes restart a service.
+// triggers returns the states whose changes restart a service.
 func (c *compiler) triggers(n node) (*pyobj.List, error) {
 	watch := pyobj.NewList()
 	var have []ref

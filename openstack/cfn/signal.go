@@ -22,15 +22,15 @@ import (
 const (
 	novaURL  = "http://169.254.169.254/openstack/2012-08-10/meta_data.json"
 	novaFile = dataDir + "/nova_meta.json"
-	// novaTimeout bounds the question for the server's id; outside of a cloud no address answers.
+	// novaTimeout limits the request for the server's id. Outside of a cloud the address does not respond.
 	novaTimeout = 5 * time.Second
-	// signalTries and signalPause bound how long a signal is repeated: 1+2+4+8 s, and each request may take
-	// requestTimeout.
+	// signalTries and signalPause limit the retries of a signal: the pauses are 1, 2, 4 and 8 s, and each request may
+	// take requestTimeout.
 	signalTries = 5
 	signalPause = time.Second
 )
 
-// The exit codes of curl, which are cfn-signal's.
+// curl's exit codes, which cfn-signal also uses.
 const (
 	exitUsageURL  = 3
 	exitNoHost    = 6
@@ -42,17 +42,16 @@ const (
 
 // Signal is the request that cfn-signal sends.
 type Signal struct {
-	// URL is the wait condition's address, or file:///path of a file that holds it.
+	// URL is the wait condition's URL, or file:///path of a file that contains it.
 	URL string
-	// Success is the status. Reason, Data and ID appear in Heat. Without ID it is the server's id, or otherwise its
-	// name.
+	// Success is the status. Heat shows Reason, Data and ID. ID defaults to the server's id, or its name.
 	Success          bool
 	Reason, Data, ID string
 	// Insecure accepts any certificate.
 	Insecure bool
 }
 
-// signalError is a signal that did not arrive; code is the exit code for it.
+// signalError means that a signal was not delivered. code is the exit code for it.
 type signalError struct {
 	code int
 	err  error
@@ -61,7 +60,7 @@ type signalError struct {
 func (e *signalError) Error() string { return e.err.Error() }
 func (e *signalError) Unwrap() error { return e.err }
 
-// body is the signal as heat-cfntools writes it, character by character.
+// body returns the signal exactly as heat-cfntools writes it.
 func (s Signal) body() ([]byte, error) {
 	status := "FAILURE"
 	if s.Success {
@@ -72,7 +71,7 @@ func (s Signal) body() ([]byte, error) {
 	return []byte(text), err
 }
 
-// send sends a signal until the answer is 2xx, or one that another try would not change.
+// send sends a signal until the response is 2xx, or one for which a retry is useless.
 func (h *host) send(ctx context.Context, s Signal) error {
 	target, err := h.signalURL(s.URL)
 	if err != nil {
@@ -101,7 +100,7 @@ func (h *host) send(ctx context.Context, s Signal) error {
 	}
 }
 
-// signalURL is the address of a signal. The error does not show the address, which holds a signature.
+// signalURL returns the URL of a signal. Its error does not contain the URL, which has a signature.
 func (h *host) signalURL(text string) (*url.URL, error) {
 	text = strings.TrimSpace(text)
 	if name, ok := strings.CutPrefix(text, "file://"); ok {
@@ -118,13 +117,13 @@ func (h *host) signalURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// put sends a signal once; again reports whether another try may have more success.
+// put sends a signal once. again reports whether a retry may succeed.
 func (h *host) put(ctx context.Context, u *url.URL, body []byte) (again bool, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPut, u.String(), strings.NewReader(string(body)))
 	if err != nil {
 		return false, &signalError{exitUsageURL, err}
 	}
-	// Heat's signature does not allow a content type, see cfn-signal.
+	// Heat's signature does not permit a content type, see cfn-signal.
 	res, err := h.client.Do(req)
 	if err != nil {
 		return true, &signalError{curlCode(err), fmt.Errorf("cannot send the signal to %s: %w", u.Host, withoutURL(err))}
@@ -149,7 +148,7 @@ func withoutURL(err error) error {
 	return err
 }
 
-// curlCode is the exit code that curl has for an error.
+// curlCode returns curl's exit code for an error.
 func curlCode(err error) int {
 	var dns *net.DNSError
 	var op *net.OpError
@@ -166,7 +165,7 @@ func curlCode(err error) int {
 	return exitNoConnect
 }
 
-// uniqueID is the server's id in Nova, as heat-cfntools keeps it, or else the host's name.
+// uniqueID returns the server's id in Nova, which is cached as in heat-cfntools, or the host's name.
 func (h *host) uniqueID(ctx context.Context) string {
 	if id := h.novaID(ctx); id != "" {
 		return id

@@ -7,8 +7,8 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// SLS returns the states as the text of an SLS file with equal effect. Its first line keeps template engines away from
-// it, so that braces in files and commands stay what they are.
+// SLS returns the states as the text of an SLS file with the same effect. Its first line turns template engines off,
+// so that braces in files and commands are not interpreted.
 func (c *Compiled) SLS() (string, error) {
 	shown := pyobj.NewDict()
 	for id, body := range c.High.All() {

@@ -10,13 +10,13 @@ import (
 
 // archiveKind describes how to unpack a source.
 type archiveKind struct {
-	// format is the archive_format of archive.extracted, "" for a single compressed file.
+	// format is the archive_format of archive.extracted, or "" for a single compressed file.
 	format string
-	// unpack is the program that unpacks a single file.
+	// unpack is the program that decompresses a single file.
 	unpack string
 }
 
-// kindOfSource finds out by the name what a source is.
+// kindOfSource determines the kind of a source from its name.
 func kindOfSource(place string) (archiveKind, string, bool) {
 	u, err := url.Parse(place)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// specs are the options of the programs, those of heat-cfntools in its order and then ours.
+// specs returns the options of a program: those of heat-cfntools in its order, then brine's.
 func specs(name string) *parser {
 	keys := []option{
 		{long: "--access-key", metavar: "ACCESS_KEY", help: "EC2 access key of keystone"},
@@ -54,7 +54,7 @@ func specs(name string) *parser {
 		option{short: "-k", long: "--key", metavar: "KEY", help: "key of the metadata to print, as a.b or a.'b.c'"})}
 }
 
-// lineHandler writes log lines as heat-cfntools does: LEVEL [time] message.
+// lineHandler writes log lines in heat-cfntools' format: LEVEL [time] message.
 type lineHandler struct {
 	out   io.Writer
 	level slog.Level

@@ -10,13 +10,14 @@ import (
 	"github.com/brine-salt/brine/internal/python/pyjson"
 )
 
-// cache is the directory of collected metadata, in the form of os-collect-config: <name>.json is the newest, <name>.json.orig the first,
-// <name>.json.last the last one that was applied, os_config_files.json the list of all.
+// cache is the directory of collected metadata, in os-collect-config's format: <name>.json is the newest,
+// <name>.json.orig the first, <name>.json.last the last one that was applied, and os_config_files.json the list of
+// files.
 type cache struct{ dir string }
 
 func (c cache) path(name string) string { return filepath.Join(c.dir, name+".json") }
 
-// writePrivate replaces a file that only its owner may read, and makes its directory.
+// writePrivate replaces a file that only its owner may read, and creates its directory.
 func writePrivate(path string, b []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -24,12 +25,12 @@ func writePrivate(path string, b []byte) error {
 	return atomicfile.WriteFile(path, b, 0o600)
 }
 
-// store writes a document and reports whether it differs from what was applied last.
+// store writes a document, and reports whether it differs from the one applied last.
 func (c cache) store(d Document) (changed bool, err error) {
 	text := pretty(d.Content)
 	path := c.path(d.Name)
 	old, err := os.ReadFile(path)
-	if err != nil || !bytes.Equal(old, text) { // an idle guest writes nothing
+	if err != nil || !bytes.Equal(old, text) { // write only changes
 		if err := writePrivate(path, text); err != nil {
 			return false, err
 		}
@@ -41,7 +42,7 @@ func (c cache) store(d Document) (changed bool, err error) {
 	return err != nil || !sameJSON(last, text), nil
 }
 
-// sameJSON reports whether two texts hold the same value.
+// sameJSON reports whether two texts contain the same JSON value.
 func sameJSON(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true
@@ -51,7 +52,7 @@ func sameJSON(a, b []byte) bool {
 	return err == nil && err2 == nil && bytes.Equal(pretty(v), pretty(w))
 }
 
-// commit notes that a document was applied.
+// commit records that a document was applied.
 func (c cache) commit(name string) error {
 	b, err := os.ReadFile(c.path(name))
 	if err != nil {
@@ -60,7 +61,7 @@ func (c cache) commit(name string) error {
 	return writePrivate(c.path(name)+".last", b)
 }
 
-// list writes the list of files, which os-apply-config reads.
+// list writes the list of files for os-apply-config.
 func (c cache) list(docs []Document) error {
 	paths := make([]string, len(docs))
 	for i, d := range docs {

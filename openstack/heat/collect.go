@@ -22,25 +22,26 @@ type Document struct {
 	Content any
 }
 
-// errNotConfigured is returned by a collector that has no configuration. errUnchanged says that the source has nothing new.
+// errNotConfigured means that a collector has no configuration, errUnchanged that its source has no new metadata.
 var (
 	errNotConfigured = errors.New("not configured")
 	errUnchanged     = errors.New("not modified")
 )
 
-// DefaultCollectors are the collectors that are used without configuration, in the order in which later ones win.
+// DefaultCollectors are the default collectors. Later ones take precedence.
 var DefaultCollectors = []string{"heat_local", "ec2", "cfn", "heat", "request", "local", "zaqar"}
 
-// collectors fetch the metadata. They keep tokens and validators between calls, so that an idle poll is one request.
+// collectors fetch the metadata. They keep tokens and validators between calls, so that an idle poll needs one
+// request.
 type collectors struct {
 	conf  Conf
 	paths Paths
 	log   *slog.Logger
 	ks    *keystone
 	webs  map[string]*web
-	etag  map[string]string // of the request collector, by address and header
+	etag  map[string]string // of the request collector, by URL and header
 	now   func() time.Time
-	noted map[string]string // the last complaint about a collector
+	noted map[string]string // last warning about each collector
 	have  func(name string) bool
 	via   http.RoundTripper
 }
@@ -50,7 +51,7 @@ func newCollectors(conf Conf, paths Paths, log *slog.Logger, ks *keystone) *coll
 		noted: map[string]string{}, have: func(string) bool { return false }}
 }
 
-// names are the collectors to use.
+// names returns the collectors to use.
 func (c *collectors) names() []string {
 	var names []string
 	for _, v := range c.conf.All("DEFAULT", "collectors", DefaultCollectors...) {
@@ -59,7 +60,7 @@ func (c *collectors) names() []string {
 	return names
 }
 
-// all asks every collector. A source that is not available is logged, and skipped.
+// all queries every collector. A source that is not available is logged and skipped.
 func (c *collectors) all(ctx context.Context) []Document {
 	var docs []Document
 	for _, name := range c.names() {
@@ -71,7 +72,7 @@ func (c *collectors) all(ctx context.Context) []Document {
 			c.log.Debug("Nothing collected", "collector", name, "err", err)
 			delete(c.noted, name)
 		case err != nil:
-			if text := err.Error(); c.noted[name] != text { // the same trouble is logged once
+			if text := err.Error(); c.noted[name] != text { // log the same error once
 				c.noted[name] = text
 				c.log.Warn("A source of metadata is not available", "collector", name, "err", err)
 			}
@@ -112,7 +113,7 @@ func (c *collectors) one(ctx context.Context, name string) ([]Document, error) {
 	return c.explode(name, content), nil
 }
 
-// explode adds the deployments that are metadata themselves, as os-collect-config does for os-apply-config.
+// explode adds the deployments that are themselves metadata, as os-collect-config does for os-apply-config.
 func (c *collectors) explode(name string, content map[string]any) []Document {
 	docs := []Document{{name, content}}
 	for _, key := range c.conf.All("DEFAULT", "deployment_key", "deployments") {
@@ -142,14 +143,14 @@ func (c *collectors) web(section string) *web {
 	return w
 }
 
-// hangUp closes the connections that no request uses.
+// hangUp closes idle connections.
 func (c *collectors) hangUp() {
 	for _, w := range c.webs {
 		w.hangUp()
 	}
 }
 
-// cfn asks DescribeStackResource of the CloudFormation API.
+// cfn requests DescribeStackResource from the CloudFormation API.
 func (c *collectors) cfn(ctx context.Context) (map[string]any, error) {
 	address := c.conf.Get("cfn", "metadata_url", "")
 	if address == "" {
@@ -203,7 +204,7 @@ func (c *collectors) cfn(ctx context.Context) (map[string]any, error) {
 	return all, nil
 }
 
-// stackResource takes a field that holds JSON out of the answer of DescribeStackResource, which is JSON or XML.
+// stackResource returns a JSON field in a response to DescribeStackResource, which is JSON or XML.
 func stackResource(body []byte, field string) (any, error) {
 	var text string
 	if trimmed := strings.TrimSpace(string(body[:min(len(body), 64)])); strings.HasPrefix(trimmed, "{") {
@@ -250,7 +251,7 @@ func stackResource(body []byte, field string) (any, error) {
 	return v, nil
 }
 
-// login is the stack user of a section; ok is false if something is missing.
+// login returns the stack user in a section. ok is false if something is missing.
 func (c *collectors) login(section string) (l Login, ok bool) {
 	l = Login{AuthURL: c.conf.Get(section, "auth_url", ""), UserID: c.conf.Get(section, "user_id", ""),
 		Password: c.conf.Get(section, "password", ""), ProjectID: c.conf.Get(section, "project_id", ""),
@@ -258,7 +259,7 @@ func (c *collectors) login(section string) (l Login, ok bool) {
 	return l, l.AuthURL != "" && l.UserID != "" && l.Password != "" && l.ProjectID != ""
 }
 
-// heat asks Heat's own API for the resource's metadata.
+// heat requests the resource's metadata from Heat's API.
 func (c *collectors) heat(ctx context.Context) (map[string]any, error) {
 	l, ok := c.login("heat")
 	stack, name := c.conf.Get("heat", "stack_id", ""), c.conf.Get("heat", "resource_name", "")
@@ -282,7 +283,7 @@ func (c *collectors) heat(ctx context.Context) (map[string]any, error) {
 	return content, nil
 }
 
-// resourceURL is the address of a resource. A stack is "name/id".
+// resourceURL returns the URL of a resource. stack is "name/id".
 func resourceURL(endpoint, stack, name string) string {
 	parts := strings.Split(stack, "/")
 	for i := range parts {
@@ -291,14 +292,14 @@ func resourceURL(endpoint, stack, name string) string {
 	return endpoint + "/stacks/" + strings.Join(parts, "/") + "/resources/" + url.PathEscape(name)
 }
 
-// request gets the metadata from an address that needs no login, unless it is the same as before.
+// request fetches the metadata from a URL that needs no login, unless it has not changed.
 func (c *collectors) request(ctx context.Context) (map[string]any, error) {
 	address := c.conf.Get("request", "metadata_url", "")
 	if address == "" {
 		return nil, errNotConfigured
 	}
 	header := map[string]string{}
-	if c.have("request") { // the cache holds what the validators belong to
+	if c.have("request") { // the cache has the metadata for the validators
 		if v := c.etag[address+" etag"]; v != "" {
 			header["If-None-Match"] = v
 		}
@@ -322,10 +323,10 @@ func (c *collectors) request(ctx context.Context) (map[string]any, error) {
 	return m, nil
 }
 
-// maxMessages bounds the messages that one poll takes out of a queue.
+// maxMessages limits the messages that one poll takes from a queue.
 const maxMessages = 100
 
-// zaqar takes messages out of a queue. Each holds the whole metadata, so that the last one counts.
+// zaqar takes messages from a queue. Each contains the complete metadata, so the last one is used.
 func (c *collectors) zaqar(ctx context.Context) (map[string]any, error) {
 	l, ok := c.login("zaqar")
 	queue := c.conf.Get("zaqar", "queue_id", "")
@@ -338,7 +339,7 @@ func (c *collectors) zaqar(ctx context.Context) (map[string]any, error) {
 			func(endpoint string) string { return queueURL(endpoint, queue) + "?pop=1" })
 		var status *StatusError
 		if errors.As(err, &status) && status.Code == http.StatusNotFound && last == nil {
-			return nil, errUnchanged // the queue begins with its first message
+			return nil, errUnchanged // the queue is created with its first message
 		}
 		if err != nil {
 			return last, err
@@ -367,19 +368,20 @@ func (c *collectors) zaqar(ctx context.Context) (map[string]any, error) {
 	return last, nil
 }
 
-// queueURL is where the messages of a queue are.
+// queueURL returns the URL of a queue's messages.
 func queueURL(endpoint, queue string) string {
 	return strings.TrimSuffix(endpoint, "/v2") + "/v2/queues/" + url.PathEscape(queue) + "/messages"
 }
 
-// zaqarClient names this client to Zaqar, which wants a UUID. Messages of the same client are hidden from listing, not from pop.
+// zaqarClient identifies this client to Zaqar, which requires a UUID. Zaqar hides a client's own messages from
+// listing, not from pop.
 const zaqarClient = "6f9d1a52-3a8c-4b0e-9a57-62d5f2b7c0de"
 
 func zaqarHeader(l Login) map[string]string {
 	return map[string]string{"Client-ID": zaqarClient, "X-Project-ID": l.ProjectID, "Content-Type": "application/json"}
 }
 
-// pretty is a document as os-collect-config writes it: JSON with one blank for each level.
+// pretty formats a document as os-collect-config does: JSON with one blank per level.
 func pretty(v any) []byte {
 	b, err := json.MarshalIndent(v, "", " ")
 	if err != nil {

@@ -20,16 +20,17 @@ import (
 	"github.com/brine-salt/brine/openstack/lab/original"
 )
 
-// collectRun is what a command line of os-collect-config did.
+// collectRun is the result of command lines of os-collect-config.
 type collectRun struct {
 	Exit   []int
 	Stdout []string
-	// Files are those below the directory of the run, JSON in one form.
+	// Files are those below the run's directory, with JSON in a normalized form.
 	Files map[string]string
 }
 
-// TestCollectBesideTheOriginal: our os-collect-config accepts the command lines of the original, with the same exit code, output, cache
-// and calls of the command. @ is a directory of the run's own, with the metadata {"a": …} for the collector local.
+// TestCollectBesideTheOriginal: brine's os-collect-config accepts the command lines of the original, with the same
+// exit code, output, cache and calls of the command. @ is the run's own directory, with the metadata {"a": …} for
+// the collector local.
 func TestCollectBesideTheOriginal(t *testing.T) {
 	set, err := original.Install(t.Context())
 	if err != nil {
@@ -39,9 +40,9 @@ func TestCollectBesideTheOriginal(t *testing.T) {
 	const command = "printenv OS_CONFIG_FILES >> @/ran" // oslo.config would expand a dollar sign
 	for _, c := range []struct {
 		name string
-		conf string // in place of the usual one
-		// lines are command lines that run one after the other, each after --config-file @/conf. A line that begins with "write " writes
-		// new metadata, one that begins with "only " has no configuration file.
+		conf string // instead of the default
+		// lines are command lines that run one after the other, each with --config-file @/conf. A line that begins with
+		// "write " writes new metadata; one that begins with "only " has no configuration file.
 		lines []string
 	}{
 		{name: "print", lines: []string{"--print --command true", "", "local heat_local"}},
@@ -148,12 +149,12 @@ func collectLines(t *testing.T, conf string, lines []string, run func(dir string
 
 var rooted = regexp.MustCompile(`/[^"\s:@=]*@`)
 
-// without has @ in place of the directory of the run, in the host's root or in ours.
+// without replaces the run's directory by @, in the host's root or in brine's.
 func without(dir, text string) string {
 	return rooted.ReplaceAllString(strings.ReplaceAll(text, dir, "@"), "@")
 }
 
-// sameForm is JSON in one form; other texts stay.
+// sameForm normalizes JSON. It returns other texts unchanged.
 func sameForm(text string) string {
 	var v any
 	if json.Unmarshal([]byte(text), &v) != nil {
@@ -179,7 +180,7 @@ func exitCode(err error) int {
 
 func runOriginal(t *testing.T, set original.Set, dir string, args []string) (int, string) {
 	t.Helper()
-	// Python takes C.UTF-8 for en_US.UTF-8, which os-collect-config then sets and a host may lack.
+	// Python replaces C.UTF-8 by en_US.UTF-8, which os-collect-config then sets and a host may lack.
 	cmd := exec.CommandContext(t.Context(), set.Program("os-collect-config"), args...)
 	cmd.Env, cmd.Dir = []string{"PATH=/usr/bin:/bin", "HOME=" + dir, "LC_ALL=C"}, dir
 	var stdout, stderr bytes.Buffer
@@ -189,7 +190,7 @@ func runOriginal(t *testing.T, set original.Set, dir string, args []string) (int
 	return code, stdout.String()
 }
 
-// runOurs has a root of its own for the state of the agent, in which the directory of the run has its place.
+// runOurs runs brine's program in its own root, which contains the run's directory.
 func runOurs(t *testing.T, dir string, args []string) (int, string) {
 	t.Helper()
 	root := t.TempDir()

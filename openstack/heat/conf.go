@@ -12,14 +12,15 @@ import (
 	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
-// Conf is the configuration of the collectors: sections of options, each with its values in order. Option names have
-// underscores, and "DEFAULT" is the section of options before any other section.
+// Conf is the configuration of the collectors: the values of each option by section, in order. Option names have
+// underscores. Options before the first section are in "DEFAULT".
 type Conf map[string]map[string][]string
 
-// maxConf bounds a configuration file, in bytes.
+// maxConf limits the size of a configuration file in bytes.
 const maxConf = 1 << 20
 
-// ParseConf reads a configuration file of os-collect-config, in the format of oslo.config. name is for errors.
+// ParseConf parses a configuration file of os-collect-config, which has the format of oslo.config. Errors contain
+// name.
 func ParseConf(text, name string) (Conf, error) {
 	c, section, last := Conf{}, "DEFAULT", ""
 	for i, line := range strings.Split(text, "\n") {
@@ -30,7 +31,7 @@ func ParseConf(text, name string) (Conf, error) {
 			if trimmed == "" {
 				last = ""
 			}
-		case trimmed != line: // the value above goes on
+		case trimmed != line: // continuation of the value above
 			if last == "" {
 				return nil, at("unexpected continuation line")
 			}
@@ -97,7 +98,7 @@ func ReadConf(paths ...string) (Conf, error) {
 	return c, nil
 }
 
-// merge puts the options of another configuration over c.
+// merge replaces options of c by those of another configuration.
 func (c Conf) merge(over Conf) {
 	for section, options := range over {
 		for name, values := range options {
@@ -109,7 +110,7 @@ func (c Conf) merge(over Conf) {
 	}
 }
 
-// Get is the last value of an option, or the default.
+// Get returns the last value of an option, or the default.
 func (c Conf) Get(section, name, def string) string {
 	if v := c[section][name]; len(v) > 0 {
 		return v[len(v)-1]
@@ -117,7 +118,7 @@ func (c Conf) Get(section, name, def string) string {
 	return def
 }
 
-// All are all values of an option, or the defaults.
+// All returns all values of an option, or the defaults.
 func (c Conf) All(section, name string, def ...string) []string {
 	if v := c[section][name]; len(v) > 0 {
 		return v
@@ -125,7 +126,7 @@ func (c Conf) All(section, name string, def ...string) []string {
 	return def
 }
 
-// Seconds is an option that holds a number of seconds. What is not a number, or is negative, counts as the default.
+// Seconds returns an option in seconds. It returns the default for values that are negative or not a number.
 func (c Conf) Seconds(section, name string, def time.Duration) time.Duration {
 	f, err := strconv.ParseFloat(c.Get(section, name, ""), 64)
 	if err != nil || f < 0 || f > 1e9 {
@@ -134,11 +135,11 @@ func (c Conf) Seconds(section, name string, def time.Duration) time.Duration {
 	return time.Duration(f * float64(time.Second))
 }
 
-// secondsOptions are the options that hold a number of seconds.
+// secondsOptions are the options in seconds.
 var secondsOptions = [...][2]string{{"DEFAULT", "polling_interval"}, {"DEFAULT", "min_polling_interval"}, {"DEFAULT", "splay"}, {"cfn", "timeout"},
 	{"ec2", "timeout"}, {"request", "timeout"}}
 
-// check reports options whose values cannot be used.
+// check returns an error if an option's value is invalid.
 func (c Conf) check() error {
 	for _, o := range secondsOptions {
 		for _, v := range c[o[0]][o[1]] {
@@ -150,13 +151,13 @@ func (c Conf) check() error {
 	return nil
 }
 
-// Bool is an option that holds a truth value of oslo.config.
+// Bool returns an option that is a bool in oslo.config's notation.
 func (c Conf) Bool(section, name string) bool {
 	return slices.Contains([]string{"true", "1", "on", "yes"}, strings.ToLower(c.Get(section, name, "")))
 }
 
-// confSections are the parts of the metadata's section os-collect-config that become configuration, with their options. The list is that
-// of the template os-collect-config.conf of heat-agents.
+// confSections are the sections, with their options, that become configuration from the metadata's section
+// os-collect-config. They are those of heat-agents' template os-collect-config.conf.
 var confSections = [...]struct {
 	name    string
 	options [8]string
@@ -167,7 +168,7 @@ var confSections = [...]struct {
 	{"request", [8]string{"metadata_url"}},
 }
 
-// FromMetadata returns the configuration in the section os-collect-config of metadata, or nil if it is missing.
+// FromMetadata returns the configuration in the metadata's section os-collect-config, or nil if it is missing.
 func FromMetadata(metadata map[string]any) Conf {
 	section, ok := metadata["os-collect-config"].(map[string]any)
 	if !ok || len(section) == 0 {
@@ -200,13 +201,13 @@ func (c Conf) addValue(section, name string, v any) {
 		}
 	case map[string]any:
 	default:
-		if text := pytext.Str(v); !strings.ContainsAny(text, "\r\n") { // a line break would begin an option of its own
+		if text := pytext.Str(v); !strings.ContainsAny(text, "\r\n") { // a line break would begin another option
 			c.add(section, name, text)
 		}
 	}
 }
 
-// Text is the configuration as a file.
+// Text formats the configuration as a file.
 func (c Conf) Text() string {
 	var b strings.Builder
 	names := make([]string, 0, len(c))
@@ -235,11 +236,11 @@ func (c Conf) Text() string {
 	return b.String()
 }
 
-// Paths are the places of everything on disk.
+// Paths locates all files on disk.
 type Paths struct {
-	// Root is put before every path, for tests and images; "" is the real host.
+	// Root is prepended to every path, for tests and images. "" means the real host.
 	Root string
-	// Hooks are directories of hook executables besides the usual two, searched first.
+	// Hooks are directories of hook programs that are searched before the usual two.
 	Hooks []string
 }
 
@@ -254,7 +255,7 @@ func (p Paths) conf() string     { return p.at("/etc/os-collect-config.conf") }
 func (p Paths) deployed() string { return p.at("/var/lib/heat-config/deployed") }
 func (p Paths) state() string    { return p.at("/var/lib/heat-config/brine") }
 
-// work and outputs are the directories of a group's hook.
+// work and outputs return the directories of a group's hook.
 func (p Paths) work(group string) string { return p.at("/var/lib/heat-config/heat-config-" + group) }
 
 func (p Paths) outputs(group string) string { return p.at("/var/run/heat-config/heat-config-" + group) }
@@ -267,40 +268,42 @@ func (p Paths) hookDirs() []string {
 	return append(dirs, p.at("/usr/libexec/heat-config/hooks"), p.at("/var/lib/heat-config/hooks"))
 }
 
-// Settings are the option "heat" of the minion's configuration.
+// Settings is the option "heat" of the minion's configuration.
 type Settings struct {
 	Paths
 	// ConfFiles are the configuration files of the collectors.
 	ConfFiles []string
-	// Over are collector options that win over files and metadata: {heat: {collectors: {cfn: {timeout: 5}}}}.
+	// Over has collector options that take precedence over files and metadata: {heat: {collectors: {cfn: {timeout:
+	// 5}}}}.
 	Over Conf
-	// Timeout ends a deployment that sets no timeout itself.
+	// Timeout is the time limit of deployments that do not set one.
 	Timeout time.Duration
-	// SignalTTL is how long a signal is sent again before it is given up.
+	// SignalTTL is how long a signal is retried before it is dropped.
 	SignalTTL time.Duration
-	// Parallel is how many deployments run at once.
+	// Parallel is how many deployments may run at once.
 	Parallel int
-	// PreferHooks are groups that an existing hook executable runs, although brine knows them.
+	// PreferHooks are groups for which an existing hook program is used although brine implements them.
 	PreferHooks []string
-	// Command runs after deployments whenever the metadata has changed, with OS_CONFIG_FILES in its environment. ""
-	// turns it off.
+	// Command runs after the deployments whenever the metadata has changed, with OS_CONFIG_FILES in its environment.
+	// "" turns it off.
 	Command string
-	// Reboot is the command that restarts the host for a script that asks for it.
+	// Reboot is the command that restarts the host if a script requests it.
 	Reboot string
-	// KeepConf leaves the configuration file alone when the metadata brings another one.
+	// KeepConf keeps the configuration file unchanged if the metadata contains a different configuration.
 	KeepConf bool
 	// Disabled turns the engine off.
 	Disabled bool
 }
 
-// The defaults of Settings.
+// Defaults of Settings.
 const (
 	DefaultTimeout   = 4 * time.Hour
 	DefaultSignalTTL = 24 * time.Hour
 	defaultReboot    = "shutdown -r now"
 )
 
-// NewSettings reads the option "heat" of a minion's configuration. An option of the wrong kind is an error that names it.
+// NewSettings parses the option "heat" of a minion's configuration. The error for an invalid option contains its
+// name.
 func NewSettings(opts map[string]any) (Settings, error) {
 	s := Settings{Timeout: DefaultTimeout, SignalTTL: DefaultSignalTTL, Parallel: 1, Reboot: defaultReboot}
 	all, ok := opts["heat"].(map[string]any)
@@ -404,7 +407,7 @@ func (s *Settings) set(name string, v any) (err error) {
 	return err
 }
 
-// confOf reads options of collectors: {polling_interval: 5, cfn: {timeout: 3}}.
+// confOf parses options of collectors: {polling_interval: 5, cfn: {timeout: 3}}.
 func confOf(v any) (Conf, error) {
 	all, ok := v.(map[string]any)
 	if !ok {

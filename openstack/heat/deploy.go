@@ -11,7 +11,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// markDeployed writes the file that keeps a deployment from being begun twice, in the form of heat-config.
+// markDeployed writes the file, in heat-config's format, that prevents a deployment from starting twice.
 func (p Paths) markDeployed(d *Deployment) error {
 	b, err := json.MarshalIndent(d.Raw, "", "  ")
 	if err != nil {
@@ -20,8 +20,8 @@ func (p Paths) markDeployed(d *Deployment) error {
 	return writePrivate(p.deployedPath(d.ID), b)
 }
 
-// recover finishes the deployments that were running when this program or the host stopped. Those with the option resume run again, the
-// others have failed.
+// recover finishes the deployments that were running when this program or the host stopped. Those with the option
+// resume run again; the others are reported as failed.
 func (e *Engine) recover(ctx context.Context) {
 	for _, id := range e.o.records() {
 		r, ok := e.o.readRecord(id)
@@ -60,10 +60,10 @@ func (e *Engine) recover(ctx context.Context) {
 	e.spool.flush(ctx, true)
 }
 
-// resumes reports whether the deployment may run again after a reboot.
+// resumes reports whether the deployment may continue after a reboot.
 func (d *Deployment) resumes() bool { return pytext.Truth(d.Options["resume"]) }
 
-// begin starts queued deployments, in order, as far as there is room.
+// begin starts queued deployments in order, up to the limit.
 func (e *Engine) begin(ctx context.Context) {
 	select {
 	case <-e.o.Drain:
@@ -94,7 +94,8 @@ func (e *Engine) begin(ctx context.Context) {
 	}
 }
 
-// deploy runs one deployment and stores its signal. If the program ends meanwhile the deployment counts as interrupted at the next start.
+// deploy runs a deployment and stores its signal. If the program ends meanwhile, the deployment counts as interrupted
+// at the next start.
 func (e *Engine) deploy(ctx context.Context, d *Deployment) {
 	r, again := e.o.readRecord(d.ID)
 	if again {
@@ -103,7 +104,7 @@ func (e *Engine) deploy(ctx context.Context, d *Deployment) {
 		r = record{Started: time.Now()}
 	}
 	r.State, r.Boot = stateRunning, e.o.bootID()
-	// The record first: one without a deployed file is a deployment that was never begun.
+	// Write the record first: with a record but no deployed file, a deployment counts as not started.
 	if err := errors.Join(e.o.writeRecord(d.ID, r), e.o.markDeployed(d)); err != nil {
 		e.log.Error("A deployment is not begun, because that cannot be noted", "deployment", d.ID, "err", err)
 		return
@@ -122,7 +123,7 @@ func (e *Engine) deploy(ctx context.Context, d *Deployment) {
 	e.finish(d, joined(r, result), r)
 }
 
-// joined is a result with what the deployment printed before its reboots.
+// joined returns a result preceded by the deployment's output before its reboots.
 func joined(r record, result Result) Result {
 	for key, before := range map[string]string{keyStdout: r.Out, keyStderr: r.Error} {
 		if before != "" {
@@ -133,7 +134,7 @@ func joined(r record, result Result) Result {
 	return result
 }
 
-// call runs the group through the module heat.
+// call runs the deployment's group through the module heat.
 func (e *Engine) call(ctx context.Context, d *Deployment, resumes int) Result {
 	limit := e.o.Timeout
 	if v, ok := d.Options["timeout"]; ok {
@@ -165,7 +166,7 @@ func outputsOf(d *Deployment) []any {
 	return list
 }
 
-// finish stores the result, first as the signal, so that nothing that was done is not signalled.
+// finish stores the result. It stores the signal first, so that every finished deployment is signalled.
 func (e *Engine) finish(d *Deployment, result Result, r record) {
 	if d.Transport() != "" {
 		if err := e.spool.put(d, result); err != nil {
@@ -183,7 +184,7 @@ func (e *Engine) finish(d *Deployment, result Result, r record) {
 	e.log.Info("A deployment ended", "deployment", d.ID, "name", d.Name, "status", result.Status())
 }
 
-// askReboot notes that the deployment goes on after the reboot, and reboots. Nothing else is begun before.
+// askReboot records that the deployment continues after the reboot, and reboots. Nothing else starts before that.
 func (e *Engine) askReboot(ctx context.Context, d *Deployment, r record, result Result) {
 	if r.Resumes >= maxResumes {
 		result[keyStderr] = joinText(fmt.Sprint(result[keyStderr]), fmt.Sprintf("the deployment asked for more than %d reboots", maxResumes))

@@ -10,35 +10,35 @@ import (
 	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
-// Deployment is one software deployment as the metadata has it.
+// Deployment is a software deployment in the metadata.
 type Deployment struct {
 	ID, Name, Group, CreationTime string
 	Config                        any // text, or a map
 	Inputs                        []Input
 	Outputs                       []string
 	Options                       map[string]any
-	// Raw is the deployment as it came, with the group and the configuration that component stands for.
+	// Raw is the original deployment. For a component it has the resolved group and configuration.
 	Raw map[string]any
 }
 
-// Input is one input.
+// Input is an input of a deployment.
 type Input struct {
 	Name, Type string
 	Value      any
 }
 
-// maxID bounds the id of a deployment, which is a file name.
+// maxID limits the id of a deployment, which is used as a file name.
 const maxID = 128
 
-// goodID reports whether an id can be used as a file name. Heat's are UUIDs.
+// goodID reports whether an id can be used as a file name. Heat's ids are UUIDs.
 func goodID(id string) bool {
 	return id != "" && len(id) <= maxID && id[0] != '.' && strings.IndexFunc(id, func(r rune) bool {
 		return r != '-' && r != '_' && r != '.' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 	}) < 0
 }
 
-// NewDeployment reads a deployment from metadata. After an error the deployment contains what could be read, so that
-// the failure can be signalled.
+// NewDeployment parses a deployment in metadata. After an error it contains the parts that were valid, so that the
+// failure can be signalled.
 func NewDeployment(v any) (*Deployment, error) {
 	raw, ok := v.(map[string]any)
 	if !ok {
@@ -147,7 +147,7 @@ func (d *Deployment) Input(name string) string {
 	return ""
 }
 
-// asText is a value as an environment variable has it: texts as they are, all else as JSON.
+// asText returns a value in the form for environment variables: texts unchanged, and other values as JSON.
 func asText(v any) string {
 	if s, ok := v.(string); ok {
 		return s
@@ -159,7 +159,7 @@ func asText(v any) string {
 	return text
 }
 
-// ConfigText is the configuration as text; a map is JSON.
+// ConfigText returns the configuration as text. A map is formatted as JSON.
 func (d *Deployment) ConfigText() string {
 	if d.Config == nil {
 		return ""
@@ -167,11 +167,11 @@ func (d *Deployment) ConfigText() string {
 	return asText(d.Config)
 }
 
-// errNoTool says that a component has nothing to do for the action.
+// errNoTool means that a component has no configuration for the action.
 var errNoTool = errors.New("the component has no configuration for this action")
 
-// resolve replaces the group component by the tool and configuration for the deployment's action. It returns errNoTool if there is
-// nothing to do.
+// resolve replaces the group component by the tool and configuration for the deployment's action. It returns
+// errNoTool if there is none.
 func (d *Deployment) resolve() error {
 	if d.Group != "component" {
 		return nil
@@ -202,7 +202,7 @@ func (d *Deployment) resolve() error {
 	return errNoTool
 }
 
-// Ungrouped reports whether the deployment is for os-apply-config, which takes it out of the collected files itself.
+// Ungrouped reports whether the deployment is for os-apply-config, which reads it from the collected files.
 func (d *Deployment) Ungrouped() bool {
 	return d.Group == "" || d.Group == "os-apply-config" || d.Group == "Heat::Ungrouped"
 }
@@ -217,7 +217,7 @@ const (
 	keyStatus = "deploy_status_code"
 )
 
-// failed is the result of a deployment that did not run.
+// failed returns the result of a deployment that did not run.
 func failed(format string, args ...any) Result {
 	return Result{keyStdout: "", keyStderr: fmt.Sprintf(format, args...), keyStatus: int64(1)}
 }
@@ -241,13 +241,13 @@ func (r Result) Status() int {
 	return 0
 }
 
-// encode returns a value as JSON without HTML escapes, for services.
+// encode returns a value as JSON for services, without HTML escapes.
 func encode(v any) []byte {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		return []byte("{}") // values that came from JSON always can be written
+		return []byte("{}") // cannot fail for values that came from JSON
 	}
 	return []byte(strings.TrimSuffix(b.String(), "\n"))
 }

@@ -18,28 +18,29 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// Options of an [Engine].
+// Options configure an [Engine].
 type Options struct {
 	Settings
-	// Log receives messages; nil is silent. Secrets are never among them.
+	// Log receives messages, which never contain secrets; nil discards them.
 	Log *slog.Logger
-	// Call runs an execution function: heat.hook.
+	// Call runs the execution function heat.hook.
 	Call func(ctx context.Context, fun string, kwargs map[string]any) (any, error)
-	// Command, if set, replaces how the command of the configuration and the reboot are run.
+	// Command, if set, runs the configured command and the reboot.
 	Command func(ctx context.Context, shell string, env []string) error
-	// Transport, if set, carries requests in place of the network.
+	// Transport, if set, sends requests instead of the network.
 	Transport http.RoundTripper
-	// Idle, if set, is called when the engine has done something and has nothing to do for idlePause or longer: the program may give
-	// memory back.
+	// Idle, if set, is called after the engine has done something and has nothing to do for at least idlePause, so
+	// that the program can return memory to the system.
 	Idle func()
-	// Drain, if set, lets running deployments finish and then ends Run.
+	// Drain, if set, makes Run end after running deployments have finished, once it is closed.
 	Drain <-chan struct{}
 }
 
-// idlePause is from what pause between two polls the engine counts as idle.
+// idlePause is the shortest pause between two polls in which the engine counts as idle.
 const idlePause = 5 * time.Second
 
-// Engine polls Heat, runs deployments and signals their results. Run may be called once; Once any number of times, not beside Run.
+// Engine polls Heat, runs deployments and signals their results. Run may be called once. Once may be called
+// repeatedly, but not while Run runs.
 type Engine struct {
 	o      Options
 	log    *slog.Logger
@@ -51,15 +52,15 @@ type Engine struct {
 
 	mu      sync.Mutex
 	running map[string]context.CancelCauseFunc // guarded by mu; by deployment id
-	origin  map[string]string                  // guarded by mu; the document that each known deployment is from
+	origin  map[string]string                  // guarded by mu; the document of each known deployment
 	queue   []*Deployment                      // guarded by mu; in the order of the metadata
 	known   map[string]bool                    // guarded by mu; queued or running
-	reboot  bool                               // guarded by mu; nothing is begun any more
-	wake    chan struct{}                      // something for the loop to look at
+	reboot  bool                               // guarded by mu; no more deployments are started
+	wake    chan struct{}                      // wakes the loop
 	wg      sync.WaitGroup
 }
 
-// New makes an engine. It touches neither disk nor network.
+// New creates an engine. It accesses neither disk nor network.
 func New(o Options) *Engine {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -84,7 +85,7 @@ func runShell(ctx context.Context, shell string, env []string) error {
 	return err
 }
 
-// commandError is the failure of the command of the configuration.
+// commandError reports the failure of the configured command.
 type commandError struct {
 	code int
 	text string // from its standard error
@@ -92,7 +93,7 @@ type commandError struct {
 
 func (e *commandError) Error() string { return fmt.Sprintf("exit code %d: %s", e.code, e.text) }
 
-// poke makes the loop look again soon.
+// poke wakes the loop.
 func (e *Engine) poke() {
 	select {
 	case e.wake <- struct{}{}:
@@ -100,7 +101,7 @@ func (e *Engine) poke() {
 	}
 }
 
-// configure reads the files and puts what the metadata and the minion's configuration say over them.
+// configure reads the configuration files. Options in the metadata and in the minion's configuration take precedence.
 func (e *Engine) configure(metadata Conf) error {
 	files := make([]string, len(e.o.ConfFiles))
 	for i, path := range e.o.ConfFiles {
@@ -125,7 +126,7 @@ func (e *Engine) configure(metadata Conf) error {
 	return nil
 }
 
-// cached is the configuration that the cached metadata asks for, so that a guest finds Heat again after a restart.
+// cached returns the configuration in the cached metadata, so that a guest finds Heat after a restart.
 func (e *Engine) cached() Conf {
 	conf := Conf{}
 	for _, name := range e.source.names() {
@@ -137,18 +138,19 @@ func (e *Engine) cached() Conf {
 	return conf
 }
 
-// Once collects once. With deploy it also runs what is new and sends what waits. It returns the collected documents.
+// Once collects once, and returns the collected documents. With deploy it also runs new deployments and sends waiting
+// signals.
 func (e *Engine) Once(ctx context.Context, deploy bool) ([]Document, error) {
 	return e.once(ctx, deploy, false)
 }
 
-// once is Once. With force the command of the configuration runs even if nothing has changed.
+// once implements Once. With force, the configured command runs even if the metadata has not changed.
 func (e *Engine) once(ctx context.Context, deploy, force bool) ([]Document, error) {
 	if err := e.start(); err != nil {
 		return nil, err
 	}
 	if !deploy {
-		e.source.have = func(string) bool { return false } // everything is to be shown
+		e.source.have = func(string) bool { return false } // return all metadata
 		return e.source.all(ctx), nil
 	}
 	unlock, err := e.lock()
@@ -178,7 +180,7 @@ func (e *Engine) start() error {
 	return e.configure(e.cached())
 }
 
-// Run works until ctx ends, or until Drain is closed and nothing runs any more.
+// Run works until ctx ends, or until Drain is closed and no deployment is running.
 func (e *Engine) Run(ctx context.Context) error {
 	unlock, err := e.lock()
 	if err != nil {
@@ -211,7 +213,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		least := max(10*time.Millisecond, e.filec.Seconds("DEFAULT", "min_polling_interval", time.Second))
 		most := max(least, e.filec.Seconds("DEFAULT", "polling_interval", 30*time.Second))
 		if pause = min(pause*2, most); changed || sent > 0 || pause < least {
-			pause = least // the next ordered deployment follows soon
+			pause = least // the next deployment in a sequence follows soon
 		}
 		if e.o.Idle != nil && pause >= idlePause && !e.busy() {
 			e.source.hangUp()
@@ -223,14 +225,14 @@ func (e *Engine) Run(ctx context.Context) error {
 	return nil
 }
 
-// busy reports whether deployments run.
+// busy reports whether deployments are running.
 func (e *Engine) busy() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return len(e.running) > 0
 }
 
-// sleep waits until the next poll. Meanwhile it begins what can begin, and sends what is due.
+// sleep waits until the next poll. Meanwhile it starts queued deployments and sends signals that are due.
 func (e *Engine) sleep(ctx context.Context, pause time.Duration) {
 	end := time.NewTimer(pause)
 	defer end.Stop()
@@ -249,7 +251,7 @@ func (e *Engine) sleep(ctx context.Context, pause time.Duration) {
 			if e.drained() {
 				return
 			}
-			select { // nothing new is begun; the end of what runs wakes us
+			select { // start nothing new; the end of a deployment wakes this loop
 			case <-ctx.Done():
 			case <-e.wake:
 			}
@@ -278,7 +280,7 @@ func (e *Engine) splay(ctx context.Context) {
 	}
 }
 
-// drained reports whether Drain is closed and nothing runs.
+// drained reports whether Drain is closed and no deployment is running.
 func (e *Engine) drained() bool {
 	select {
 	case <-e.o.Drain:
@@ -296,7 +298,8 @@ func (e *Engine) waiting() bool {
 	return len(e.queue) > 0 && !e.reboot
 }
 
-// poll collects, stores what changed, takes over new configuration and queues new deployments. It reports whether anything changed.
+// poll collects and stores metadata, applies new configuration and queues new deployments. changed reports whether
+// the metadata has changed.
 func (e *Engine) poll(ctx context.Context, force bool) (docs []Document, changed bool, err error) {
 	docs = e.source.all(ctx)
 	var names []string
@@ -330,7 +333,7 @@ func (e *Engine) poll(ctx context.Context, force bool) (docs []Document, changed
 	}
 	e.offer(docs)
 	if err := e.command(ctx, docs); err != nil {
-		return docs, changed, err // what was not applied is applied at the next poll
+		return docs, changed, err // the next poll tries again
 	}
 	for _, name := range names {
 		if err := e.cache.commit(name); err != nil {
@@ -340,7 +343,7 @@ func (e *Engine) poll(ctx context.Context, force bool) (docs []Document, changed
 	return docs, changed, e.adopt(conf)
 }
 
-// adopt makes the configuration of the metadata that of the collectors, and writes it where os-collect-config looks.
+// adopt applies the configuration in the metadata, and writes it to the file of os-collect-config.
 func (e *Engine) adopt(conf Conf) error {
 	if len(conf) == 0 {
 		return nil
@@ -369,7 +372,7 @@ func (e *Engine) adopt(conf Conf) error {
 	return nil
 }
 
-// backup replaces the copy of the cache, from which older versions of os-apply-config read.
+// backup replaces the copy of the cache that older versions of os-apply-config read.
 func (e *Engine) backup() error {
 	dir := e.filec.Get("DEFAULT", "backup_cachedir", "/var/run/os-collect-config")
 	if dir == "" {
@@ -407,7 +410,7 @@ func (e *Engine) command(ctx context.Context, docs []Document) error {
 	if shell == "" {
 		shell = e.filec.Get("DEFAULT", "command", "")
 		if first, _, _ := strings.Cut(strings.TrimSpace(shell), " "); filepath.Base(first) == "os-refresh-config" {
-			return nil // its part is ours
+			return nil // this engine replaces it
 		}
 	}
 	if shell == "" {
@@ -423,7 +426,7 @@ func (e *Engine) command(ctx context.Context, docs []Document) error {
 	return nil
 }
 
-// offer queues the deployments of the documents that are new, and stops running ones that Heat has withdrawn.
+// offer queues the new deployments in the documents, and stops running deployments that Heat has withdrawn.
 func (e *Engine) offer(docs []Document) {
 	for _, doc := range docs {
 		m, _ := doc.Content.(map[string]any)
@@ -454,7 +457,7 @@ func (e *Engine) offer(docs []Document) {
 	}
 }
 
-// withdraw forgets the deployments of a document that are not wanted any more, and stops them if they are running.
+// withdraw drops the deployments of a document that are no longer wanted, and stops those that are running.
 func (e *Engine) withdraw(from string, wanted map[string]bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -476,7 +479,7 @@ func (e *Engine) withdraw(from string, wanted map[string]bool) {
 
 var errWithdrawn = errors.New("Heat has withdrawn the deployment")
 
-// take queues a deployment of a document unless it has begun already. bad is the error in the deployment, or nil.
+// take queues a deployment unless it was started before. bad is an error in the deployment, or nil.
 func (e *Engine) take(d *Deployment, bad error, from string) {
 	if bad == nil {
 		switch bad = d.resolve(); {

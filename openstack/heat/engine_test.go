@@ -11,12 +11,13 @@ import (
 	"time"
 )
 
-// TestSignalIsNotLost: heat-config-notify forgets a signal that the service did not take; ours is sent again, also by the next process.
+// TestSignalIsNotLost: heat-config-notify drops a signal that the service did not accept; this engine retries it,
+// also after a restart.
 func TestSignalIsNotLost(t *testing.T) {
 	g, s := newGuest(t), newSink(t, http.StatusServiceUnavailable, http.StatusForbidden, http.StatusForbidden)
 	g.local(deploymentTo(s, id1, "script", "#!/bin/sh\necho once\n", nil))
 	g.once()
-	g.once() // tries before and after its poll
+	g.once() // it tries before and after its poll
 	if s.count() != 0 || g.read("/var/lib/heat-config/brine/signals/"+id1+".json") == "" {
 		t.Fatalf("%d signals, spool %q", s.count(), g.read("/var/lib/heat-config/brine/signals/"+id1+".json"))
 	}
@@ -29,7 +30,7 @@ func TestSignalIsNotLost(t *testing.T) {
 	}
 }
 
-// TestSignalIsRenewed: a signal whose address expired goes to the address that Heat signed since.
+// TestSignalIsRenewed: a signal whose URL has expired is sent to the URL that Heat has signed since.
 func TestSignalIsRenewed(t *testing.T) {
 	g, old, s := newGuest(t), newSink(t, http.StatusForbidden, http.StatusForbidden, http.StatusForbidden), newSink(t)
 	g.local(deploymentTo(old, id1, "script", "#!/bin/sh\necho once\n", nil))
@@ -41,7 +42,8 @@ func TestSignalIsRenewed(t *testing.T) {
 	}
 }
 
-// TestSpoolLimits: what is too old, or not there any more, is given up; a damaged signal harms no other.
+// TestSpoolLimits: signals that are too old, or whose target no longer exists, are dropped. A damaged signal does not
+// affect others.
 func TestSpoolLimits(t *testing.T) {
 	g := newGuest(t)
 	s := newSink(t, http.StatusNotFound, http.StatusServiceUnavailable, http.StatusServiceUnavailable)
@@ -73,7 +75,7 @@ func TestSpoolLimits(t *testing.T) {
 	}
 }
 
-// TestTimeout: an endless script is stopped with all that it started, and has failed with the cause.
+// TestTimeout: an endless script is stopped with all its processes, and the failure names the cause.
 func TestTimeout(t *testing.T) {
 	g, s := newGuest(t), newSink(t)
 	g.local(deploymentTo(s, id1, "script", "#!/bin/sh\necho begun\nsleep 1001 & echo $! > pid\nwhile :; do sleep 0.1; done\n",
@@ -89,7 +91,7 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// TestWithdrawn: a deployment that Heat takes back while it runs is stopped within seconds, with its process tree.
+// TestWithdrawn: a deployment that Heat withdraws while it runs is stopped within seconds, with all its processes.
 func TestWithdrawn(t *testing.T) {
 	g, s := newGuest(t), newSink(t)
 	g.write("/etc/os-collect-config.conf", "[DEFAULT]\nmin_polling_interval = 0.05\npolling_interval = 0.05\n")
@@ -114,7 +116,7 @@ func TestWithdrawn(t *testing.T) {
 	}
 }
 
-// TestBadInput: what cannot be run has failed with the cause in deploy_stderr, and the guest goes on.
+// TestBadInput: a deployment that cannot run has failed with the cause in deploy_stderr, and the agent continues.
 func TestBadInput(t *testing.T) {
 	for name, c := range map[string]struct {
 		change map[string]any
@@ -147,7 +149,7 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// TestDamagedMetadata: what cannot be read at all is logged with its source, and nothing is run or lost.
+// TestDamagedMetadata: metadata that cannot be parsed is logged with its source; nothing runs and nothing is lost.
 func TestDamagedMetadata(t *testing.T) {
 	g, s := newGuest(t), newSink(t)
 	g.local(deploymentTo(s, id1, "script", "#!/bin/sh\necho fine\n", nil))
@@ -169,7 +171,8 @@ func TestDamagedMetadata(t *testing.T) {
 	}
 }
 
-// TestSaltGroup has the faults of heat-config-salt: inputs that replace options, outputs that are null, states that do not compile.
+// TestSaltGroup tests cases in which heat-config-salt fails: inputs that replace options, outputs that are null,
+// states that do not compile.
 func TestSaltGroup(t *testing.T) {
 	g, s := newGuest(t), newSink(t)
 	sls := `
@@ -194,7 +197,7 @@ out:
 	}
 }
 
-// TestCrashBeforeDeployed: a record without a deployed file, from a crash between the two, is a deployment that was never begun.
+// TestCrashBeforeDeployed: after a crash, a record without a deployed file is a deployment that was not started.
 func TestCrashBeforeDeployed(t *testing.T) {
 	g, s := newGuest(t), newSink(t)
 	g.local(deploymentTo(s, id1, "script", "#!/bin/sh\necho fine\n", nil))
@@ -207,7 +210,8 @@ func TestCrashBeforeDeployed(t *testing.T) {
 	}
 }
 
-// TestOtherAgent: two agents never run the deployments of one host at once, and deployments of heat-config are not run again.
+// TestOtherAgent: two agents never run a host's deployments at the same time, and those that heat-config ran do not
+// run again.
 func TestOtherAgent(t *testing.T) {
 	g, s := newGuest(t), newSink(t)
 	g.local(deploymentTo(s, id1, "script", "#!/bin/sh\n", nil))

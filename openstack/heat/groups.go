@@ -17,26 +17,26 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// streamLimit is how many bytes of each output stream stay in memory: more than a signal holds.
+// streamLimit is how many bytes of each output stream are stored: more than a signal can contain.
 const streamLimit = 1 << 20
 
-// hookLimit is the same for hooks, whose standard output is JSON that must be whole.
+// hookLimit is the limit for hooks, whose standard output is JSON that must be complete.
 const hookLimit = 8 << 20
 
-// killGrace is how long what a deployment started has to end by itself once its time is over.
+// killGrace is how long a deployment's processes may take to end after its time limit.
 const killGrace = 5 * time.Second
 
-// groupRun is one deployment that is being run by a call of the module.
+// groupRun is a deployment that a call of the module runs.
 type groupRun struct {
 	*modules.Call
 	d     *Deployment
 	paths Paths
 	group string
-	// live gets the output as it comes.
+	// live receives the output while the deployment runs.
 	live *live
 }
 
-// nativeGroups are the groups that brine runs itself.
+// nativeGroups are the groups that brine implements.
 var nativeGroups = [...]struct {
 	name string
 	run  func(ctx context.Context, g *groupRun) (Result, error)
@@ -45,7 +45,7 @@ var nativeGroups = [...]struct {
 	{"json-file", runJSONFile}, {"puppet", runPuppet}, {"salt", runSalt}, {"script", runScript},
 }
 
-// Groups are the names of the groups that need no hook.
+// Groups returns the names of the groups that need no hook.
 func Groups() []string {
 	names := make([]string, len(nativeGroups))
 	for i, g := range nativeGroups {
@@ -54,7 +54,7 @@ func Groups() []string {
 	return names
 }
 
-// run runs the group of a deployment. What goes wrong becomes a failed result with the cause.
+// run runs the group of a deployment. An error becomes a failed result with the cause.
 func (g *groupRun) run(ctx context.Context, prefer []string) Result {
 	if slices.Contains(prefer, g.d.Group) {
 		if path := g.findHook(g.d.Group); path != "" {
@@ -77,14 +77,14 @@ func (g *groupRun) run(ctx context.Context, prefer []string) Result {
 func (g *groupRun) outcome(r Result, err error) Result {
 	if err != nil {
 		f := failed("cannot run the group %s: %v", g.d.Group, err)
-		maps.Copy(f, r) // what there is, such as the output of a program that was stopped
+		maps.Copy(f, r) // keep what there is, such as the output of a stopped program
 		return f
 	}
 	return r
 }
 
-// findHook returns the path of a group's hook, or "" if it is missing. Only letters, digits, - and _ of the group's
-// name count.
+// findHook returns the path of a group's hook, or "" if there is none. It ignores characters of the group's name
+// other than letters, digits, - and _.
 func (g *groupRun) findHook(group string) string {
 	name := strings.Map(func(r rune) rune {
 		if r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
@@ -101,7 +101,7 @@ func (g *groupRun) findHook(group string) string {
 	return ""
 }
 
-// command runs a program in a directory, with its output captured. Its process tree is killed when ctx ends.
+// command runs a program in a directory and captures its output. All its processes are killed when ctx ends.
 func (g *groupRun) command(ctx context.Context, limit int, c modules.Command) (stdout, stderr *capture, code int, err error) {
 	stdout, stderr = newCapture(limit), newCapture(streamLimit)
 	if g.live != nil {
@@ -115,7 +115,8 @@ func (g *groupRun) command(ctx context.Context, limit int, c modules.Command) (s
 	return stdout, stderr, res.ExitCode, nil
 }
 
-// program runs a tool and returns its output and exit code as a result. good are further exit codes that mean success.
+// program runs a tool, and returns its output and exit code as a result. good are further exit codes that mean
+// success.
 func (g *groupRun) program(ctx context.Context, c modules.Command, good ...int) (Result, error) {
 	stdout, stderr, code, err := g.command(ctx, streamLimit, c)
 	if slices.Contains(good, code) {
@@ -139,7 +140,7 @@ func (g *groupRun) program(ctx context.Context, c modules.Command, good ...int) 
 	return r, nil
 }
 
-// stopText is why a deployment was stopped.
+// stopText returns why a deployment was stopped.
 func stopText(cause error) string {
 	if errors.Is(cause, context.DeadlineExceeded) {
 		return "stopped: the deployment took longer than its timeout"
@@ -154,7 +155,7 @@ func joinText(a, b string) string {
 	return a + b
 }
 
-// prepare makes the directories of the group.
+// prepare creates the directories of the group.
 func (g *groupRun) prepare() (work, outputs string, err error) {
 	work = g.paths.work(g.group)
 	outputs = filepath.Join(g.paths.outputs(g.group), g.d.ID)
@@ -163,14 +164,14 @@ func (g *groupRun) prepare() (work, outputs string, err error) {
 			return "", "", err
 		}
 	}
-	for _, name := range g.d.Outputs { // of an earlier run
+	for _, name := range g.d.Outputs { // from an earlier run
 		_ = os.Remove(outputs + "." + name)
 	}
 	return work, outputs, nil
 }
 
-// readOutputs adds the declared outputs that the program wrote as $heat_outputs_path.<name>. One that was not written is left out:
-// Heat takes the presence of an error output for a failure.
+// readOutputs adds the declared outputs that the program has written to $heat_outputs_path.<name>. Missing ones are
+// left out: Heat regards the presence of an error output as a failure.
 func (g *groupRun) readOutputs(r Result, outputs string) {
 	for _, name := range g.d.Outputs {
 		b, err := readLimited(outputs+"."+name, hookLimit)
@@ -182,7 +183,7 @@ func (g *groupRun) readOutputs(r Result, outputs string) {
 	}
 }
 
-// environ are the inputs as environment variables. Heat's names may hold what a variable's cannot; such inputs are left out.
+// environ returns the inputs as environment variables. It skips inputs whose names or values cannot be in a variable.
 func (g *groupRun) environ(prefix string) []string {
 	var env []string
 	for _, in := range g.d.Inputs {
@@ -196,7 +197,7 @@ func (g *groupRun) environ(prefix string) []string {
 	return env
 }
 
-// runScript runs the configuration as a separate program. Inputs are environment variables.
+// runScript runs the configuration as a program. Inputs are environment variables.
 func runScript(ctx context.Context, g *groupRun) (Result, error) {
 	work, outputs, err := g.prepare()
 	if err != nil {
@@ -219,8 +220,8 @@ func runScript(ctx context.Context, g *groupRun) (Result, error) {
 	return r, nil
 }
 
-// runHook runs an existing hook executable: the deployment as JSON on standard input; a JSON object on standard output is the signal,
-// whatever the exit code, and anything else is sent as it stands with the exit code.
+// runHook runs a hook program with the deployment as JSON on its standard input. A JSON object on standard output is
+// the signal, whatever the exit code. Any other output is sent unchanged with the exit code.
 func runHook(ctx context.Context, g *groupRun, path string) (Result, error) {
 	c := modules.Command{Args: []string{path}, Stdin: strings.NewReader(string(encode(g.d.Raw))), Dir: "/"}
 	stdout, stderr, code, err := g.command(ctx, hookLimit, c)
@@ -242,7 +243,7 @@ func runHook(ctx context.Context, g *groupRun, path string) (Result, error) {
 		return raw, nil
 	}
 	for _, name := range g.d.Outputs {
-		if v, has := r[name]; has && v == nil { // heat-config-salt sends each output that it does not have as null
+		if v, has := r[name]; has && v == nil { // heat-config-salt sends null for each missing output
 			delete(r, name)
 		}
 	}

@@ -14,14 +14,14 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// outputsKey is where heat.output leaves outputs for the run that it is part of.
+// outputsKey is the key under which heat.output stores outputs for the current run.
 const outputsKey = "heat.outputs"
 
 var saltDef = &modules.Def{Name: "salt"}
 
-// runSalt applies the configuration as a state file. The inputs are the pillar heat. Templates written for heat-config-salt also find
-// them among the options, where they replace none of the minion's own. Declared outputs come from heat.output, from changes["outputs"]
-// of a state, and from files.
+// runSalt applies the configuration as a state file. The inputs are in the pillar heat. For templates written for
+// heat-config-salt they are also in the options, but do not replace the minion's own. Declared outputs come from
+// heat.output, from changes["outputs"] of a state, and from files.
 func runSalt(ctx context.Context, g *groupRun) (Result, error) {
 	work, outputs, err := g.prepare()
 	if err != nil {
@@ -33,7 +33,7 @@ func runSalt(ctx context.Context, g *groupRun) (Result, error) {
 			return nil, err
 		}
 	}
-	name := "heat_" + strings.Map(func(r rune) rune { // a dot would be a directory
+	name := "heat_" + strings.Map(func(r rune) rune { // a dot would mean a directory
 		if r == '.' {
 			return '_'
 		}
@@ -60,7 +60,7 @@ func runSalt(ctx context.Context, g *groupRun) (Result, error) {
 	return r, nil
 }
 
-// pillar are the inputs without those that hold the credentials of the signal.
+// pillar returns the inputs without the signal's credentials.
 func (g *groupRun) pillar() map[string]any {
 	all := g.inputs()
 	for _, name := range [...]string{"deploy_signal_id", "deploy_signal_verb", "deploy_password", "deploy_username", "deploy_user_id",
@@ -70,7 +70,7 @@ func (g *groupRun) pillar() map[string]any {
 	return all
 }
 
-// localCall is a call that sees the files of a directory before those of the host's file_roots, and asks no master.
+// localCall returns a call with the files of a directory before those in the host's file_roots, and without a master.
 func (g *groupRun) localCall(dir string) (*modules.Call, error) {
 	env := *g.Env
 	opts := maps.Clone(g.Config())
@@ -104,11 +104,11 @@ func (g *groupRun) localCall(dir string) (*modules.Call, error) {
 	return g.Foreign(&env, nil, saltDef, "heat.salt", nil, nil)
 }
 
-// stateResult turns what state.sls returned into a result: the states as YAML, on standard error if one failed.
+// stateResult converts the return of state.sls to a result: the states as YAML, on standard error if one has failed.
 func (g *groupRun) stateResult(v any) Result {
 	r := done()
 	chunks, ok := v.(map[string]any)
-	if !ok { // errors of the compiler are a list of texts
+	if !ok { // the compiler's errors are a list of texts
 		r[keyStderr], r[keyStatus] = problems(v), int64(1)
 		return r
 	}

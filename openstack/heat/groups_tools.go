@@ -16,7 +16,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// option is a text among the options of the configuration.
+// option returns a text from the options of the configuration.
 func (g *groupRun) option(name string) string {
 	if v := g.d.Options[name]; v != nil && v != false {
 		return pytext.Str(v)
@@ -33,10 +33,11 @@ func (g *groupRun) inputs() map[string]any {
 	return all
 }
 
-// done is the result of a group that has nothing to run.
+// done returns the result of a group that has nothing to run.
 func done() Result { return Result{keyStdout: "", keyStderr: "", keyStatus: int64(0)} }
 
-// runAnsible runs the configuration as a playbook on this host. Inputs are extra variables, in a file because they may be secret.
+// runAnsible runs the configuration as a playbook on this host. Inputs are extra variables in a file, because they
+// may be secret.
 func runAnsible(ctx context.Context, g *groupRun) (Result, error) {
 	work, outputs, err := g.prepare()
 	if err != nil {
@@ -75,18 +76,19 @@ func runAnsible(ctx context.Context, g *groupRun) (Result, error) {
 	return r, err
 }
 
-// runApplyConfig runs os-apply-config, which renders the templates of the image with the metadata. The deployment's own configuration is
-// not used.
+// runApplyConfig runs os-apply-config, which renders the templates of the image with the metadata. It does not use
+// the deployment's configuration.
 func runApplyConfig(ctx context.Context, g *groupRun) (Result, error) {
 	return g.program(ctx, modules.Command{Args: []string{"os-apply-config"}, Dir: "/"})
 }
 
-// fileName reports whether a name can be that of a file in a directory.
+// fileName reports whether a name is a valid file name.
 func fileName(name string) bool {
 	return name != "" && name != "." && name != ".." && len(name) <= 200 && !strings.ContainsAny(name, "/\x00")
 }
 
-// runPuppet applies the configuration as a manifest. Inputs are facts, or data of hiera. Exit code 2 means that something changed.
+// runPuppet applies the configuration as a manifest. Inputs are facts, or data for hiera. Exit code 2 means success
+// with changes.
 func runPuppet(ctx context.Context, g *groupRun) (Result, error) {
 	work, outputs, err := g.prepare()
 	if err != nil {
@@ -132,10 +134,10 @@ func runPuppet(ctx context.Context, g *groupRun) (Result, error) {
 	return r, err
 }
 
-// hieraDir is where the data files of hiera are.
+// hieraDir is the directory of hiera's data files.
 const hieraDir = "/etc/puppet/hieradata"
 
-// hostname is the host's full name, "" if it is not known.
+// hostname returns the host's full name, or "" if it is unknown.
 func hostname(ctx context.Context, g *groupRun) string {
 	res, err := g.Cmd(ctx, modules.Command{Args: []string{"hostname", "-f"}, Limit: 4 << 10})
 	if err != nil || res.ExitCode != 0 {
@@ -144,7 +146,8 @@ func hostname(ctx context.Context, g *groupRun) string {
 	return strings.TrimSpace(string(res.Stdout))
 }
 
-// runChef runs chef-client in local mode. The configuration is the run list as JSON, inputs are attributes of the node.
+// runChef runs chef-client in local mode. The configuration is the run list as JSON, and inputs are attributes of the
+// node.
 func runChef(ctx context.Context, g *groupRun) (Result, error) {
 	work, outputs, err := g.prepare()
 	if err != nil {
@@ -175,7 +178,7 @@ func runChef(ctx context.Context, g *groupRun) (Result, error) {
 		switch {
 		case in.Name == "environment":
 			config = append(config, "environment "+ruby(asText(in.Value)))
-		case !strings.HasPrefix(in.Name, "deploy_"): // among them are the signal's secrets
+		case !strings.HasPrefix(in.Name, "deploy_"): // these include the signal's secrets
 			attributes[in.Name] = in.Value
 		}
 	}
@@ -198,12 +201,12 @@ func runChef(ctx context.Context, g *groupRun) (Result, error) {
 	return r, err
 }
 
-// ruby is a text as a literal of Ruby.
+// ruby returns a text as a Ruby literal.
 func ruby(s string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(s) + "'"
 }
 
-// fetchKitchen clones the cookbooks; a result means that this failed. An update clones them again.
+// fetchKitchen clones the cookbooks. A result means that this failed. An update clones them again.
 func (g *groupRun) fetchKitchen(ctx context.Context, from, kitchen string) (Result, error) {
 	if g.d.Input("deploy_action") == "UPDATE" {
 		if err := os.RemoveAll(kitchen); err != nil {
@@ -217,7 +220,7 @@ func (g *groupRun) fetchKitchen(ctx context.Context, from, kitchen string) (Resu
 	return nil, nil
 }
 
-// runCompose brings up the containers of a compose file. The files of the input env_files are written beside it.
+// runCompose starts the containers of a compose file. The files in the input env_files are written to its directory.
 func runCompose(ctx context.Context, g *groupRun) (Result, error) {
 	if g.d.Input("deploy_action") == "DELETE" || g.d.ConfigText() == "" {
 		return done(), nil
@@ -246,14 +249,14 @@ func runCompose(ctx context.Context, g *groupRun) (Result, error) {
 			return nil, err
 		}
 	}
-	// The hook leaves writing the file to os-apply-config.
+	// The original hook lets os-apply-config write the file.
 	if err := writePrivate(filepath.Join(dir, "docker-compose.yml"), []byte(text)); err != nil {
 		return nil, err
 	}
 	return g.program(ctx, modules.Command{Args: []string{"docker-compose", "up", "-d", "--no-build"}, Dir: dir})
 }
 
-// writeEnvFiles writes those files of the input env_files that a service names.
+// writeEnvFiles writes the files in the input env_files that a service refers to.
 func (g *groupRun) writeEnvFiles(dir string, config any) error {
 	content := map[string]string{}
 	given := g.inputs()["env_files"]
@@ -303,7 +306,7 @@ func (g *groupRun) writeEnvFiles(dir string, config any) error {
 	return nil
 }
 
-// configMap is the configuration as a map.
+// configMap returns the configuration as a map.
 func (g *groupRun) configMap() (map[string]any, error) {
 	switch v := g.d.Config.(type) {
 	case map[string]any:
@@ -314,7 +317,7 @@ func (g *groupRun) configMap() (map[string]any, error) {
 	return nil, fmt.Errorf("the configuration must be a map, not %s", kind(g.d.Config))
 }
 
-// indented is JSON as the hooks write it: four blanks a level, sorted.
+// indented formats JSON as the hooks do: sorted, with four blanks per level.
 func indented(v any) []byte {
 	text, err := pyjson.Format(v, pyjson.Options{Indent: 4, Sort: true, ASCII: true})
 	if err != nil {
@@ -323,7 +326,7 @@ func indented(v any) []byte {
 	return []byte(text)
 }
 
-// runJSONFile writes each key of the configuration as a file of JSON.
+// runJSONFile writes each key of the configuration to a JSON file.
 func runJSONFile(_ context.Context, g *groupRun) (Result, error) {
 	config, err := g.configMap()
 	if err != nil {
@@ -340,7 +343,7 @@ func runJSONFile(_ context.Context, g *groupRun) (Result, error) {
 	return done(), nil
 }
 
-// runHiera writes data files of hiera, and its hierarchy.
+// runHiera writes hiera's data files and hierarchy.
 func runHiera(_ context.Context, g *groupRun) (Result, error) {
 	config, err := g.configMap()
 	if err != nil {
@@ -369,11 +372,11 @@ func runHiera(_ context.Context, g *groupRun) (Result, error) {
 	return done(), nil
 }
 
-// lastMetadata is where cfn-init and cfn-hup look for the metadata.
+// lastMetadata is the file where cfn-init and cfn-hup look for the metadata.
 const lastMetadata = "/var/cache/heat-cfntools/last_metadata"
 
-// runCFNInit applies AWS::CloudFormation::Init metadata with the execution function cfn.init, or with the program cfn-init if the minion
-// lacks the function.
+// runCFNInit applies AWS::CloudFormation::Init metadata with the execution function cfn.init, or with the program
+// cfn-init if the minion does not have the function.
 func runCFNInit(ctx context.Context, g *groupRun) (Result, error) {
 	config, err := g.configMap()
 	if err != nil {

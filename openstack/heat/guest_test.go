@@ -26,7 +26,7 @@ import (
 	_ "github.com/brine-salt/brine/states/test"
 )
 
-// guest is a host below a directory, with a minion that has no master.
+// guest is a host below a directory, with a minion without a master.
 type guest struct {
 	t    *testing.T
 	root string
@@ -84,7 +84,7 @@ func (g *guest) read(name string) string {
 	return string(b)
 }
 
-// local puts deployments where the collector local finds them.
+// local stores deployments for the collector local.
 func (g *guest) local(deployments ...map[string]any) {
 	g.t.Helper()
 	if deployments == nil {
@@ -104,14 +104,14 @@ func (g *guest) once() {
 	}
 }
 
-// sink takes signals.
+// sink receives signals.
 type sink struct {
 	*httptest.Server
 	mu     sync.Mutex
 	bodies []map[string]any // guarded by mu
 	sizes  []int            // guarded by mu
 	paths  []string         // guarded by mu
-	codes  []int            // guarded by mu; the answers to come, then 200
+	codes  []int            // guarded by mu; the next responses, then 200
 	got    chan struct{}
 }
 
@@ -155,7 +155,7 @@ func (s *sink) count() int {
 	return len(s.bodies)
 }
 
-// deploymentTo is a deployment that signals to the sink. more replaces keys.
+// deploymentTo returns a deployment that signals to the sink. more replaces keys.
 func deploymentTo(s *sink, id, group string, config any, more map[string]any) map[string]any {
 	d := map[string]any{"id": id, "name": "deploy", "group": group, "config": config, "options": map[string]any{}, "outputs": []any{},
 		"creation_time": "2026-03-04T05:06:07Z", "inputs": []any{
@@ -172,7 +172,8 @@ func deploymentTo(s *sink, id, group string, config any, more map[string]any) ma
 
 const id1 = "11111111-2222-3333-4444-555555555555"
 
-// TestDeployment: inputs, outputs, deployed ids, signal; nothing runs twice, nothing is readable by others, no secret is logged.
+// TestDeployment tests inputs, outputs, deployed ids and the signal. Nothing runs twice, other users cannot read any
+// file, and no secret is logged.
 func TestDeployment(t *testing.T) {
 	g, s := newGuest(t), newSink(t)
 	g.local(deploymentTo(s, id1, "script", "#!/bin/sh\necho \"hello $who\"; echo oops >&2; echo x >> count; printf 7 > $heat_outputs_path.answer\n",
@@ -209,7 +210,7 @@ func TestDeployment(t *testing.T) {
 	}
 }
 
-// TestHeatH10ErrorOutput: an output that a hook sends as null is left out, as Heat takes its presence for a failure.
+// TestHeatH10ErrorOutput: a null output of a hook is left out, since Heat regards its presence as a failure.
 func TestHeatH10ErrorOutput(t *testing.T) {
 	g, s := newGuest(t), newSink(t)
 	g.write("/var/lib/heat-config/hooks/own", "#!/bin/sh\ncat >/dev/null\necho '{\"deploy_stdout\":\"a\",\"deploy_status_code\":0,\"problem\":null,\"x\":1}'\nexit 3\n")
@@ -224,7 +225,7 @@ func TestHeatH10ErrorOutput(t *testing.T) {
 	}
 }
 
-// TestHeatH7LargeOutput: 5 MiB of output arrive truncated, with their beginning and end.
+// TestHeatH7LargeOutput: an output of 5 MiB is truncated, but its beginning and end are sent.
 func TestHeatH7LargeOutput(t *testing.T) {
 	for group, wrap := range map[string]string{"script": "", "own": "cat >/dev/null; "} {
 		t.Run(group, func(t *testing.T) {
@@ -263,7 +264,7 @@ func TestHeatH6Interrupted(t *testing.T) {
 			waitFor(t, func() bool {
 				return g.read("/var/lib/heat-config/brine/run/"+id1+".json") != "" && exists(g.path("/var/lib/heat-config/heat-config-script/started"))
 			})
-			cancel() // nothing more is written, as after a crash
+			cancel() // no more writes, as after a crash
 			if err := <-done; err != nil {
 				t.Fatal(err)
 			}
@@ -287,7 +288,8 @@ func TestHeatH6Interrupted(t *testing.T) {
 	}
 }
 
-// TestHeatH6Resume: with the option resume a script that exits with 194 goes on after the reboot, and signals once.
+// TestHeatH6Resume: with the option resume, a script that exits with 194 continues after the reboot, and signals
+// once.
 func TestHeatH6Resume(t *testing.T) {
 	g, s := newGuest(t), newSink(t)
 	rebooted := 0

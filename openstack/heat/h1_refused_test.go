@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// services answer requests with files of testdata/recorded, which openstack/lab/record wrote: by method and path, each list in its order,
-// its last answer for ever. Users get the token that was recorded for them.
+// services respond to requests with the files of testdata/recorded, which openstack/lab/record wrote: by method and
+// path, each list in order, with the last response repeated. Users get the tokens that were recorded for them.
 type services struct {
 	t       *testing.T
 	mu      sync.Mutex
@@ -22,7 +22,7 @@ type services struct {
 	bodies  []string              // guarded by mu; of sent
 }
 
-// usedRecordings are the files that the tests have read: TestHeatH1Refused holds that none lies idle.
+// usedRecordings are the files that the tests have read. TestHeatH1Refused checks that every file is used.
 var usedRecordings = map[string]bool{}
 
 func recording(t *testing.T, name string) exchange {
@@ -41,7 +41,7 @@ func recording(t *testing.T, name string) exchange {
 
 func newServices(t *testing.T) *services { return &services{t: t, answers: map[string][]exchange{}} }
 
-// key is by what a request finds its answer.
+// key returns the key for finding a request's response.
 func (e exchange) key() string {
 	path, _, _ := strings.Cut(e.Request.Path, "?")
 	var login struct {
@@ -51,11 +51,11 @@ func (e exchange) key() string {
 			}
 		}
 	}
-	_ = json.Unmarshal([]byte(e.Request.Body), &login) // what is no login has no user
+	_ = json.Unmarshal([]byte(e.Request.Body), &login) // other bodies have no user
 	return e.Request.Method + " " + path + " " + login.Auth.Identity.Password.User.ID
 }
 
-// will sets the answers to come for the request that they were recorded for.
+// will sets the next responses for the request that they were recorded for.
 func (s *services) will(answers ...exchange) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +86,7 @@ func (s *services) RoundTrip(q *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// count is how many requests were made for what a recording asked.
+// count returns how many requests matched a recording's request.
 func (s *services) count(e exchange) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,19 +99,19 @@ func (s *services) count(e exchange) int {
 	return n
 }
 
-// TestHeatH1Refused: services that refuse the credentials of a guest, as one of another stack, or that answer with damaged metadata,
-// leave it working: it runs nothing, says why, keeps its signals, and goes on when the answers are right. With what was recorded of the
-// real services.
+// TestHeatH1Refused: if services refuse the guest's credentials, for example those of another stack, or return
+// damaged metadata, the agent continues. It runs nothing, logs the reason, keeps its signals, and recovers with the
+// right responses. The responses were recorded from the real services.
 func TestHeatH1Refused(t *testing.T) {
 	for _, c := range []struct {
 		name, metadata, refusal, signal, why string
-		// logins are the tokens for metadata and signal.
+		// logins are the tokens for the metadata and the signal.
 		logins []string
 		polls  int // requests of a refused poll
 	}{
 		{"cfn", "heat-api-cfn/metadata", "heat-api-cfn/metadata-wrong-secret", "heat-api-cfn/signal", "403 Forbidden", nil, 1},
 		{"heat", "heat-api/metadata", "heat-api/metadata-wrong-token", "heat-api/signal", "401 Unauthorized",
-			[]string{"keystone/token-heat", "keystone/token-heat-signal"}, 2}, // once more with a new token
+			[]string{"keystone/token-heat", "keystone/token-heat-signal"}, 2}, // again with a new token
 		{"request", "swift-proxy/metadata", "swift-proxy/metadata-wrong-signature", "swift-proxy/signal", "401 Unauthorized", nil, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -166,7 +166,7 @@ func TestHeatH1Refused(t *testing.T) {
 	}
 }
 
-// idle checks that nothing was begun, and that the log says why, without a secret.
+// idle checks that nothing was started, and that the log contains the reason but no secret.
 func (g *guest) idle(why string) {
 	g.t.Helper()
 	if _, err := os.Stat(g.path("/var/lib/heat-config/deployed")); !os.IsNotExist(err) {
@@ -177,7 +177,7 @@ func (g *guest) idle(why string) {
 	}
 }
 
-// damaged are ways in which metadata may arrive.
+// damaged returns damaged forms of metadata.
 func damaged(body string) []string {
 	list := []string{"", "null", "[]", `"text"`, strings.ReplaceAll(body, `"deployments": [`, `"deployments": [[`), strings.ReplaceAll(body, ": ", "= ")}
 	for i := 1; i < 8; i++ {
@@ -215,7 +215,7 @@ func testSignalRefused(t *testing.T) {
 	}
 }
 
-// testQueue: the last message of a queue counts, and the queue is read to its end.
+// testQueue: the last message of a queue is used, and the queue is read to its end.
 func testQueue(t *testing.T) {
 	g, s := newGuest(t), newServices(t)
 	g.o.Transport = s
@@ -238,7 +238,7 @@ func testQueue(t *testing.T) {
 	}
 }
 
-// testUnchanged: Swift is asked with the validators of its last answer.
+// testUnchanged: requests to Swift have the validators of its last response.
 func testUnchanged(t *testing.T) {
 	s := newServices(t)
 	metadata := recording(t, "swift-proxy/metadata")
@@ -264,7 +264,7 @@ func testUnchanged(t *testing.T) {
 	}
 }
 
-// testHandles: wait conditions are signalled as they were recorded.
+// testHandles: signals to wait conditions are the recorded ones.
 func testHandles(t *testing.T) {
 	token, signed := recording(t, "heat-api/handle"), recording(t, "heat-api-cfn/handle")
 	const host = "http://127.0.0.1"

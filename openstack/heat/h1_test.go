@@ -13,14 +13,14 @@ import (
 	"testing"
 )
 
-// replay answers requests as the services did when they were recorded: by method and path, at any host. Polls get the metadata of
-// the deployment that is asked for.
+// replay responds to requests as the services did during the recording: by method and path, on any host. Polls get
+// the metadata of the requested deployment.
 type replay struct {
 	t  *testing.T
 	mu sync.Mutex
 	// by method and path without query
 	answers map[string]exchange
-	signals []exchange // guarded by mu; what was sent to a signal's address, with the recorded answer
+	signals []exchange // guarded by mu; requests to a signal's URL, with the recorded response
 }
 
 func (r *replay) RoundTrip(q *http.Request) (*http.Response, error) {
@@ -51,13 +51,15 @@ const (
 	noSignal    = "a guest without a signal only polls, which the other recordings of its transport have"
 )
 
-// notRecorded are the pairs of transports without a recording, with the reasons. TestHeatH1Services has them with the real services.
+// notRecorded are the pairs of transports without a recording, with the reasons. TestHeatH1Services tests them with
+// the real services.
 var notRecorded = map[string]string{
 	"poll_server_cfn-zaqar_signal": zaqarSignal, "poll_server_heat-zaqar_signal": zaqarSignal, "poll_temp_url-zaqar_signal": zaqarSignal,
 	"zaqar_message-zaqar_signal": zaqarSignal, "poll_temp_url-no_signal": noSignal, "zaqar_message-no_signal": noSignal,
 }
 
-// TestHeatH1Recorded: with what the real services answered, every recorded pair of transports collects, runs and signals as it did then.
+// TestHeatH1Recorded: with the recorded responses, every recorded pair of transports collects, runs and signals as it
+// did then.
 func TestHeatH1Recorded(t *testing.T) {
 	files, err := filepath.Glob("testdata/pairs/*/*.json")
 	if err != nil || len(files) == 0 {
@@ -99,7 +101,7 @@ func replayPair(t *testing.T, list []exchange) {
 		path, _, _ := strings.Cut(e.Request.Path, "?")
 		key := e.Request.Method + " " + path
 		if have, ok := r.answers[key]; !ok || len(e.Response.Body) > len(have.Response.Body) {
-			r.answers[key] = e // the answer that has the deployment
+			r.answers[key] = e // the response with the deployment
 		}
 		if strings.Contains(e.Request.Body, "deploy_status_code") {
 			want = e
@@ -128,7 +130,7 @@ func replayPair(t *testing.T, list []exchange) {
 	}
 }
 
-// configIn finds the section os-collect-config in an answer, at any depth.
+// configIn returns the section os-collect-config in a response, at any depth.
 func configIn(body string) Conf {
 	var v any
 	if json.Unmarshal([]byte(body), &v) != nil {

@@ -22,8 +22,9 @@ import (
 	_ "github.com/brine-salt/brine/states/file"
 )
 
-// TestHeatH2Hooks: the cases of testdata/hooks, which hold the inputs of the hooks' own tests, signal what heat-agents was recorded to
-// signal, call the tools in the same way and leave the same files. Cases for real ansible and puppet are left to a host that has them.
+// TestHeatH2Hooks: the cases of testdata/hooks have the inputs of the hooks' own tests. They must result in the
+// signals recorded from heat-agents, call the tools in the same way and write the same files. Cases for the real
+// ansible and puppet need a host with these.
 func TestHeatH2Hooks(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("cases that change the host need root: they run in namespaces of their own")
@@ -50,7 +51,7 @@ func TestHeatH2Hooks(t *testing.T) {
 	}
 }
 
-// realTool names the cases that need an installed program.
+// realTool maps cases to the installed program that they need.
 var realTool = map[string]string{"ansible/for real": "ansible-playbook", "ansible/for real and fails": "ansible-playbook",
 	"puppet/for real": "puppet", "puppet/for real and fails": "puppet"}
 

@@ -13,21 +13,22 @@ import (
 	"github.com/brine-salt/brine/openstack/internal/hooktest"
 )
 
-// The deployments of testdata/hooks are compared with the hooks of heat-agents, field by field: the data that is signalled, how the
-// tools were called, and what was written. Needs root, Debian's ansible and puppet-agent, stock Salt (BRINE_SALT_3007) and, once, the
-// Python index.
+// The deployments in testdata/hooks are compared with the hooks of heat-agents: the signalled data, the calls of the
+// tools, and the written files. The test needs root, Debian's ansible and puppet-agent, stock Salt (BRINE_SALT_3007)
+// and, once, the Python index.
 
 const hookCases = "testdata/hooks"
 
-// recordTo names, for the copy of the test that runs in namespaces, the directory to record to; only /tmp can be written there.
+// recordTo is the variable with the directory to record to, for the copy of the test in namespaces, where only /tmp
+// is writable.
 const recordTo = "BRINE_HOOKTEST_RECORD"
 
 var record = flag.Bool("record", false, "write what heat-agents answers to testdata/hooks/recorded.json")
 
-// TestHeatH2Upstream: heat-agents answers as it was recorded.
+// TestHeatH2Upstream: heat-agents still behaves as recorded.
 func TestHeatH2Upstream(t *testing.T) {
 	if !privatehost.Inside() {
-		hooktest.Upstream(t) // installs it: the namespaces have no network
+		hooktest.Upstream(t) // install it now: the namespaces have no network
 		dir := t.TempDir()
 		if *record {
 			t.Setenv(recordTo, dir)

@@ -10,8 +10,8 @@ import (
 )
 
 // writeHostFile replaces a configuration file of the host that other programs read. An existing file keeps its mode
-// and owner, and links are followed; a new file gets mode. If directories are missing, the last one is private, as
-// the hooks create it.
+// and owner, and links are followed; a new file gets mode. If directories are missing, the innermost one is created
+// private, as the hooks do.
 func writeHostFile(path string, b []byte, mode fs.FileMode) error {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target

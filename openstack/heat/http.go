@@ -17,33 +17,33 @@ import (
 	"github.com/brine-salt/brine/internal/python/pyjson"
 )
 
-// maxBody bounds what a service may answer, in bytes.
+// maxBody limits a service's response in bytes.
 const maxBody = 32 << 20
 
-// defaultHTTPTimeout is how long one request may take, as in os-collect-config.
+// defaultHTTPTimeout is the time limit of a request, as in os-collect-config.
 const defaultHTTPTimeout = 10 * time.Second
 
-// StatusError is an answer of a service that is neither success nor "not modified".
+// StatusError is a response of a service that is neither success nor "not modified".
 type StatusError struct {
 	Method, URL string
 	Code        int
-	Text        string // the beginning of the answer
+	Text        string // the beginning of the response
 }
 
 func (e *StatusError) Error() string {
 	return fmt.Sprintf("%s %s: %d %s: %s", e.Method, e.URL, e.Code, http.StatusText(e.Code), e.Text)
 }
 
-// web makes requests. The zero value is ready.
+// web sends requests. The zero value is ready.
 type web struct {
 	timeout  time.Duration
-	ca       string // a file of certificates; "" is the system's
+	ca       string // a file of certificates; "" means the system's
 	insecure bool
 	client   *http.Client
-	via      http.RoundTripper // in place of the network, for recording; nil is the network
+	via      http.RoundTripper // replaces the network, for recording; may be nil
 }
 
-// hangUp closes the connections that no request uses.
+// hangUp closes idle connections.
 func (w *web) hangUp() {
 	if w.client != nil {
 		w.client.CloseIdleConnections()
@@ -87,8 +87,9 @@ func (w *web) open() error {
 	return nil
 }
 
-// do makes a request and returns the answer with its body. It follows redirects with the same method, to the same host only, because
-// the headers hold tokens. An answer of 400 and above is a *StatusError. Errors show no query, which may hold a signature.
+// do sends a request and returns the response and its body. It follows redirects with the same method, but only to
+// the same host, because the headers contain tokens. A response of 400 and above is a *StatusError. Errors do not
+// contain the query, which may have a signature.
 func (w *web) do(ctx context.Context, q request) (*http.Response, []byte, error) {
 	if err := w.open(); err != nil {
 		return nil, nil, err
@@ -131,7 +132,7 @@ func (w *web) once(ctx context.Context, q request) (*http.Response, []byte, erro
 	if err != nil {
 		var u *url.Error
 		if errors.As(err, &u) {
-			err = u.Err // without the address
+			err = u.Err // without the URL
 		}
 		return nil, nil, fmt.Errorf("%s %s: %w", q.method, plainURL(q.url), err)
 	}
@@ -146,7 +147,7 @@ func (w *web) once(ctx context.Context, q request) (*http.Response, []byte, erro
 	return res, body, nil
 }
 
-// plainURL is an address without user and query.
+// plainURL returns a URL without user and query.
 func plainURL(s string) string {
 	u, err := url.Parse(s)
 	if err != nil {
@@ -155,7 +156,7 @@ func plainURL(s string) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
-// parseMap reads JSON that must be a map; what says where it comes from.
+// parseMap parses JSON that must be a map. Errors contain what, the source.
 func parseMap(b []byte, what string) (map[string]any, error) {
 	v, err := pyjson.Parse(b)
 	if err != nil {

@@ -15,10 +15,10 @@ type Login struct {
 	AuthURL, UserID, Username, UserDomain, Password, ProjectID, Region string
 }
 
-// tokenMargin is how long before its end a token is replaced.
+// tokenMargin is how long before its expiry a token is replaced.
 const tokenMargin = time.Minute
 
-// keystone holds the tokens of logins. The zero value is ready. It is safe for concurrent use.
+// keystone caches the tokens of logins. The zero value is ready. It is safe for concurrent use.
 type keystone struct {
 	mu     sync.Mutex
 	tokens map[Login]*token // guarded by mu
@@ -30,7 +30,8 @@ type token struct {
 	catalog []any
 }
 
-// tokenURL is where tokens are issued. Addresses of version 2.0, and without a version, lead to version 3.
+// tokenURL returns the URL that issues tokens. URLs of version 2.0, and without a version, are converted to version
+// 3.
 func tokenURL(authURL string) string {
 	u := strings.TrimRight(authURL, "/")
 	u = strings.TrimSuffix(u, "/auth/tokens")
@@ -43,7 +44,7 @@ func tokenURL(authURL string) string {
 	return u + "/auth/tokens"
 }
 
-// get returns a token of the login, from memory as long as it is valid.
+// get returns a token for the login. It is cached while it is valid.
 func (k *keystone) get(ctx context.Context, w *web, l Login) (*token, error) {
 	k.mu.Lock()
 	have := k.tokens[l]
@@ -87,7 +88,7 @@ func (k *keystone) get(ctx context.Context, w *web, l Login) (*token, error) {
 	return t, nil
 }
 
-// maxTokens bounds the tokens in memory. Each deployment with HEAT_SIGNAL has its own user.
+// maxTokens limits the cached tokens. Each deployment with HEAT_SIGNAL has its own user.
 const maxTokens = 16
 
 func (k *keystone) forget(l Login) {
@@ -96,7 +97,7 @@ func (k *keystone) forget(l Login) {
 	delete(k.tokens, l)
 }
 
-// endpoint is the public address of a service in the login's region.
+// endpoint returns a service's public URL in the login's region.
 func (t *token) endpoint(service, region string) (string, error) {
 	for _, v := range t.catalog {
 		s, _ := v.(map[string]any)
@@ -118,8 +119,8 @@ func (t *token) endpoint(service, region string) (string, error) {
 	return "", fmt.Errorf("the catalog has no public endpoint of type %s in region %q", service, region)
 }
 
-// call makes a request to a service with a token of the login. path gets the service's address. A token that the service refuses is
-// replaced once.
+// call sends a request to a service with a token of the login. path receives the service's URL. A token that the
+// service refuses is replaced once.
 func (k *keystone) call(ctx context.Context, w *web, l Login, service string, q request, path func(endpoint string) string) ([]byte, error) {
 	for again := false; ; again = true {
 		t, err := k.get(ctx, w, l)

@@ -7,11 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// maxLiteralDepth bounds the nesting of lists and dictionaries in a literal.
+// maxLiteralDepth limits the nesting of a literal.
 const maxLiteralDepth = 50
 
-// parseLiteral reads a literal of Python, as ast.literal_eval does, or JSON: texts, numbers, lists, tuples (as lists), dictionaries with
-// texts as keys, True, False, None. Errors name the place.
+// parseLiteral parses a Python literal, as ast.literal_eval does, or JSON: texts, numbers, lists, tuples (as lists),
+// dictionaries with text keys, True, False, None. Errors contain the position.
 func parseLiteral(s string) (any, error) {
 	p := literalParser{s: s}
 	v, err := p.value(0)
@@ -39,7 +39,7 @@ func (p *literalParser) space() {
 	}
 }
 
-// next skips blanks and takes the byte if it is the next one.
+// next skips blanks, and consumes the next byte if it is c.
 func (p *literalParser) next(c byte) bool {
 	p.space()
 	if p.at < len(p.s) && p.s[p.at] == c {
@@ -123,7 +123,7 @@ func (p *literalParser) dict(depth int) (any, error) {
 	return m, nil
 }
 
-// text reads the rest of a quoted text.
+// text parses the rest of a quoted text.
 func (p *literalParser) text(quote byte) (any, error) {
 	var b strings.Builder
 	for p.at < len(p.s) {
@@ -146,7 +146,7 @@ func (p *literalParser) text(quote byte) (any, error) {
 	return nil, p.wrong("the text has no end")
 }
 
-// escape reads the characters after a backslash.
+// escape parses the characters after a backslash.
 func (p *literalParser) escape(b *strings.Builder) error {
 	if p.at == len(p.s) {
 		return p.wrong("the text has no end")
@@ -180,7 +180,7 @@ func (p *literalParser) escape(b *strings.Builder) error {
 	return nil
 }
 
-// code reads the number of a character.
+// code parses the number of a character.
 func (p *literalParser) code(b *strings.Builder, digits, base int) error {
 	if p.at+digits > len(p.s) {
 		return p.wrong("a character's number is too short")
@@ -194,7 +194,7 @@ func (p *literalParser) code(b *strings.Builder, digits, base int) error {
 	return nil
 }
 
-// word reads a number or a name.
+// word parses a number or a name.
 func (p *literalParser) word() (any, error) {
 	end := p.at
 	for end < len(p.s) && strings.IndexByte(" \t\r\n,:]})", p.s[end]) < 0 {

@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// liveTotal is how many bytes of a deployment's output are reported while it runs.
+	// liveTotal limits the bytes of a deployment's output that are reported while it runs.
 	liveTotal = 256 << 10
-	// liveChunk is the most that one report holds, and livePause how often there is one.
+	// liveChunk is the maximum size of a report, livePause the interval of reports.
 	liveChunk = 16 << 10
 	livePause = time.Second
 )
 
-// live reports the output of a running deployment: pieces of at most liveChunk bytes, at most one a second for each stream that is not
-// full. What exceeds liveTotal is in the result only.
+// live reports the output of a running deployment, in pieces of at most liveChunk bytes. Each stream is reported at
+// most once per second unless a piece is full. Output beyond liveTotal is only in the result.
 type live struct {
 	report func(item any)
 	id     string
@@ -64,7 +64,7 @@ type liveStream struct {
 
 func (l *live) stream(name string) io.Writer { return liveStream{l, name} }
 
-// Write implements io.Writer. It never waits for the listener.
+// Write implements io.Writer. It never waits for the receiver of reports.
 func (s liveStream) Write(b []byte) (int, error) {
 	s.l.mu.Lock()
 	defer s.l.mu.Unlock()

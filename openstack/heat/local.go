@@ -14,7 +14,7 @@ import (
 	"github.com/brine-salt/brine/internal/python/pyjson"
 )
 
-// maxFile bounds a file of metadata, in bytes.
+// maxFile limits a metadata file in bytes.
 const maxFile = 32 << 20
 
 // readLimited reads a file of at most limit bytes.
@@ -31,7 +31,7 @@ func readLimited(path string, limit int64) ([]byte, error) {
 	return b, err
 }
 
-// heatLocal reads what cloud-init's part handler of heat-cfntools left at the first boot.
+// heatLocal reads the files written at the first boot by heat-cfntools' part handler for cloud-init.
 func (c *collectors) heatLocal() ([]Document, error) {
 	all := map[string]any{}
 	for _, path := range c.conf.All("heat_local", "path", "/var/lib/heat-cfntools/cfn-init-data") {
@@ -57,7 +57,7 @@ func (c *collectors) heatLocal() ([]Document, error) {
 	return []Document{{"heat_local", all}}, nil
 }
 
-// local reads the files of directories in the order of their names. Files that others may write are a security risk, and refused.
+// local reads the files in directories, sorted by name. It refuses files that other users may write to.
 func (c *collectors) local() ([]Document, error) {
 	var docs []Document
 	for _, dir := range c.conf.All("local", "path", "/var/lib/os-collect-config/local-data") {
@@ -113,8 +113,8 @@ func safe(path string, info fs.FileInfo) error {
 	return nil
 }
 
-// ec2 reads the metadata service of the cloud once; after that its cache counts. It is used only if an address or the collector itself
-// is named in the configuration: Heat puts nothing there, and a host outside of a cloud would wait for it.
+// ec2 reads the cloud's metadata service once, and then uses its cache. It is used only if the configuration contains
+// a URL for it, or the collector: Heat stores nothing there, and a host outside of a cloud would wait for it.
 func (c *collectors) ec2(ctx context.Context) ([]Document, error) {
 	address := c.conf.Get("ec2", "metadata_url", "")
 	if address == "" && len(c.conf.All("DEFAULT", "collectors")) > 0 {
@@ -133,7 +133,7 @@ func (c *collectors) ec2(ctx context.Context) ([]Document, error) {
 	return []Document{{"ec2", v}}, nil
 }
 
-// maxEC2 bounds the depth and, squared, the width of the tree that a metadata service may have.
+// maxEC2 limits the depth and, squared, the width of a metadata service's tree.
 const maxEC2 = 16
 
 func (c *collectors) walkEC2(ctx context.Context, address string, depth int) (any, error) {

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// lock keeps a second engine away from the same directories.
+// lock prevents a second engine from using the same directories.
 func (e *Engine) lock() (func(), error) {
 	path := filepath.Join(e.o.state(), "lock")
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

@@ -83,7 +83,7 @@ The answer has deploy_stdout, deploy_stderr, deploy_status_code and the outputs 
 `
 )
 
-// deployment makes a deployment of a call's arguments.
+// deployment creates a deployment from a call's arguments.
 func deployment(ctx context.Context, c *modules.Call) (*Deployment, error) {
 	raw := map[string]any{"id": c.Str("id"), "name": c.Str("name"), "group": "script", "creation_time": c.Str("creation_time"),
 		"config": c.Value("config"), "options": c.Value("options")}
@@ -138,7 +138,7 @@ func readSource(ctx context.Context, c *modules.Call, source string) (string, er
 	return string(b), err
 }
 
-// inputList is the inputs in Heat's form.
+// inputList returns the inputs in Heat's form.
 func inputList(v any) (any, error) {
 	switch v := v.(type) {
 	case nil:
@@ -174,7 +174,7 @@ func outputList(v any) (any, error) {
 	return nil, modules.Usagef("outputs must be a list, not %s", pytext.Repr(v))
 }
 
-// settingsOf reads the option heat for a call.
+// settingsOf returns the option heat for a call.
 func settingsOf(c *modules.Call) (Settings, error) {
 	s, err := NewSettings(c.Config())
 	if err != nil {
@@ -186,7 +186,7 @@ func settingsOf(c *modules.Call) (Settings, error) {
 	return s, nil
 }
 
-// runGroup is heat.hook and heat.script.
+// runGroup implements heat.hook and heat.script.
 func runGroup(ctx context.Context, c *modules.Call) (any, error) {
 	s, err := settingsOf(c)
 	if err != nil {
@@ -234,7 +234,7 @@ func runOutput(_ context.Context, c *modules.Call) (any, error) {
 	return true, nil
 }
 
-// runSignal sends in the foreground, so that the caller sees whether the signal was taken.
+// runSignal sends the signal synchronously, so that the caller sees whether it was accepted.
 func runSignal(ctx context.Context, c *modules.Call) (any, error) {
 	h, err := ParseHandle(c.Value("handle"))
 	if err != nil {
@@ -304,10 +304,10 @@ func runCollect(ctx context.Context, c *modules.Call) (any, error) {
 	return all, nil
 }
 
-// hidden stands for a secret.
+// hidden replaces a secret.
 const hidden = "**********"
 
-// hide is metadata without secrets: passwords, keys, and addresses with a signature.
+// hide returns metadata without secrets: passwords, keys, and URLs with a signature.
 func hide(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -339,7 +339,7 @@ func secretName(s string) bool {
 	return strings.Contains(s, "password") || strings.Contains(s, "secret") || s == "deploy_signal_id" || strings.HasSuffix(s, "token")
 }
 
-// parseJSON is used for state files, which are JSON maps.
+// parseJSON parses a state file, which is a JSON map.
 func parseJSON(b []byte) map[string]any {
 	v, err := pyjson.Parse(b)
 	m, _ := v.(map[string]any)

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestPage holds the table of options of docs/openstack/guest.md: the options are those of the code, with their defaults.
+// TestPage: the table of options in docs/openstack/guest.md has the options of the code, with their defaults.
 func TestPage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/openstack/guest.md")
 	if err != nil {

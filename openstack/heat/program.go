@@ -15,14 +15,14 @@ import (
 	"github.com/brine-salt/brine/internal/python/pyjson"
 )
 
-// Env holds what the program os-collect-config needs of the agent.
+// Env is the environment of the program os-collect-config.
 type Env struct {
 	Stdout, Stderr io.Writer
-	// Settings are those of the minion's configuration; the command line is put over them.
+	// Settings are those in the minion's configuration. The command line takes precedence.
 	Settings Settings
 	// Call runs an execution function without a master.
 	Call func(ctx context.Context, fun string, kwargs map[string]any) (any, error)
-	// Idle is Options.Idle.
+	// Idle is [Options.Idle].
 	Idle func()
 }
 
@@ -34,19 +34,20 @@ const collectUsage = `usage: os-collect-config [--config-file FILE] [--config-di
 Collect the metadata of Heat. Without a command the metadata is printed; with one, deployments are run as well, by this agent itself.
 `
 
-// collectArgs is a command line of os-collect-config.
+// collectArgs is a parsed command line of os-collect-config.
 type collectArgs struct {
 	files, dirs                                           []string
 	over                                                  Conf
-	log                                                   string   // the file of the log, "" for standard error
-	idle                                                  []string // options that have no effect here
+	log                                                   string   // log file; "" means standard error
+	idle                                                  []string // options without effect
 	oneTime, force, print, printDir, version, help, debug bool
 }
 
 // collectGroups are the groups of options --<group>-<option>.
 var collectGroups = [...]string{"ec2", "cfn", "heat_local", "heat-local", "heat", "request", "local", "zaqar", "keystone"}
 
-// collectNames are the other long options of os-collect-config, and those of oslo.log; the value reports whether one takes an argument.
+// collectNames are the other long options of os-collect-config, and those of oslo.log. The value is true if the
+// option has an argument.
 var collectNames = map[string]bool{
 	"--one-time": false, "--force": false, "--print": false, "--print-cachedir": false, "--version": false, "--help": false, "--debug": false,
 	"--verbose": false, "--noone-time": false, "--noforce": false, "--noprint": false, "--noprint-cachedir": false, "--nodebug": false,
@@ -62,7 +63,7 @@ var collectNames = map[string]bool{
 // shortNames are the short options.
 var shortNames = map[byte]string{'c': "--command", 'i': "--polling-interval", 'd': "--debug", 'v': "--verbose", 'h': "--help"}
 
-// collectName completes a long option as argparse does, which takes any unambiguous beginning.
+// collectName completes a long option. Like argparse it accepts any unambiguous prefix.
 func collectName(name string) (full string, value bool, err error) {
 	if value, ok := collectNames[name]; ok {
 		return name, value, nil
@@ -120,7 +121,7 @@ func parseCollect(args []string) (collectArgs, error) {
 	return a, nil
 }
 
-// set takes over one option.
+// set sets one option.
 func (a *collectArgs) set(name, value string) {
 	flags := map[string]*bool{"one-time": &a.oneTime, "force": &a.force, "print": &a.print, "print-cachedir": &a.printDir, "version": &a.version,
 		"help": &a.help, "debug": &a.debug}
@@ -155,7 +156,7 @@ func (a *collectArgs) set(name, value string) {
 	}
 }
 
-// confFiles are the configuration files of the command line, nil for the usual ones. One that is named must exist.
+// confFiles returns the configuration files on the command line, or nil for the default ones. Each must exist.
 func (a collectArgs) confFiles() ([]string, error) {
 	files := slices.Clone(a.files)
 	for _, dir := range a.dirs {
@@ -176,7 +177,7 @@ func (a collectArgs) confFiles() ([]string, error) {
 	return files, nil
 }
 
-// Collect is the program os-collect-config, from its arguments without its name to its exit code.
+// Collect runs the program os-collect-config and returns its exit code. args do not include its name.
 func Collect(ctx context.Context, args []string, env Env) int {
 	a, err := parseCollect(args)
 	if err != nil {
@@ -275,8 +276,8 @@ func (e *Engine) collectMain(ctx context.Context, a collectArgs, env Env) error 
 	return e.Run(ctx)
 }
 
-// Beside runs the engine next to a minion. ended is closed when the minion has stopped for reasons other than ctx;
-// running deployments may then finish. fire, which may be nil, sends an event to the master. idle is Options.Idle.
+// Beside runs the engine next to a minion. ended is closed when the minion has stopped for a reason other than ctx;
+// running deployments may then finish. fire, which may be nil, sends an event to the master. idle is [Options.Idle].
 func Beside(ctx context.Context, opts map[string]any, log *slog.Logger, call func(context.Context, string, map[string]any, func(any)) (any, error),
 	fire func(ctx context.Context, tag string, data any) error, ended <-chan struct{}, idle func()) {
 	s, err := NewSettings(opts)
@@ -303,7 +304,7 @@ func Beside(ctx context.Context, opts map[string]any, log *slog.Logger, call fun
 		if err == nil {
 			return
 		}
-		log.Error("Heat is not polled", "err", err) // another agent has the lock; it may end
+		log.Error("Heat is not polled", "err", err) // another agent has the lock, and may end
 		select {
 		case <-ctx.Done():
 		case <-ended:
@@ -313,8 +314,8 @@ func Beside(ctx context.Context, opts map[string]any, log *slog.Logger, call fun
 	}
 }
 
-// lockRetry is how long to wait for another agent of this host to end.
+// lockRetry is the pause before the lock of another agent on this host is tried again.
 const lockRetry = 30 * time.Second
 
-// OSEnv is an Env with the process's streams.
+// OSEnv returns an Env with the process's streams.
 func OSEnv() Env { return Env{Stdout: os.Stdout, Stderr: os.Stderr} }

@@ -2,5 +2,5 @@
 
 package heat_test
 
-// realTools has the cases for installed programs run too, which take half a minute.
+// realTools also runs the cases for installed programs, which take half a minute.
 const realTools = true

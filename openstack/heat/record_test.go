@@ -24,7 +24,7 @@ import (
 
 var recordFixtures = flag.Bool("record-services", false, "write what the services answer to testdata/pairs")
 
-// recorder carries requests and keeps them with their answers.
+// recorder sends requests and records them with their responses.
 type recorder struct {
 	mu   sync.Mutex
 	list []exchange // guarded by mu
@@ -87,7 +87,7 @@ outputs:
 var polls = []string{"POLL_SERVER_CFN", "POLL_SERVER_HEAT", "POLL_TEMP_URL", "ZAQAR_MESSAGE"}
 var signals = []string{"CFN_SIGNAL", "HEAT_SIGNAL", "TEMP_URL_SIGNAL", "ZAQAR_SIGNAL", "NO_SIGNAL"}
 
-// TestHeatH1Services: every way to poll with every way to signal, against the real services.
+// TestHeatH1Services tests every polling transport with every signal transport against the real services.
 func TestHeatH1Services(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
@@ -117,7 +117,7 @@ func TestHeatH1Services(t *testing.T) {
 				go func() { done <- New(g.o).Run(run) }()
 				var s *lab.Stack
 				var err error
-				if signal == "ZAQAR_SIGNAL" { // Zaqar must take it; Heat 19 cannot read it with python-zaqarclient 2.4.0
+				if signal == "ZAQAR_SIGNAL" { // Zaqar must accept it; Heat 19 cannot read it with python-zaqarclient 2.4.0
 					waitFor(t, func() bool { return strings.Contains(g.log.String(), "A deployment was signalled") })
 				} else {
 					s, err = c.Wait(ctx, name, "CREATE_COMPLETE")
@@ -144,7 +144,7 @@ func TestHeatH1Services(t *testing.T) {
 
 var collectorOf = map[string]string{"POLL_SERVER_CFN": "cfn", "POLL_SERVER_HEAT": "heat", "POLL_TEMP_URL": "request", "ZAQAR_MESSAGE": "zaqar"}
 
-// configureFrom writes the configuration that a server made by Heat would find in its user data.
+// configureFrom writes the configuration that a server created by Heat would find in its user data.
 func (g *guest) configureFrom(ctx context.Context, c *lab.Client, stack string) {
 	g.t.Helper()
 	r, err := c.Resource(ctx, stack, "server")
@@ -160,7 +160,7 @@ func (g *guest) configureFrom(ctx context.Context, c *lab.Client, stack string) 
 	g.write("/etc/os-collect-config.conf", conf.Text())
 }
 
-// save writes the exchanges of one pair of transports by service.
+// save writes the exchanges of one pair of transports, by service.
 func (r *recorder) save(t *testing.T, l *lab.Lab, poll, signal string) {
 	t.Helper()
 	versions := map[string]string{}
@@ -188,7 +188,7 @@ func (r *recorder) save(t *testing.T, l *lab.Lab, poll, signal string) {
 		e.Version = versions[e.Service]
 		key := e.Request.Method + " " + strings.SplitN(e.Request.Path, "?", 2)[0] + fmt.Sprint(e.Response.Status)
 		if count[e.Service+key]++; count[e.Service+key] > 1 && !strings.Contains(e.Response.Body, "deploy_signal_transport") {
-			continue // an idle poll as before
+			continue // another idle poll
 		}
 		n := count[e.Service]
 		count[e.Service]++

@@ -1,6 +1,6 @@
 package heat
 
-// exchange is a request to a real service and its answer, as a file of testdata/pairs/<service> has it.
+// exchange is a request to a real service and its response, in the form of a file in testdata/pairs/<service>.
 type exchange struct {
 	Service  string  `json:"service"`
 	Version  string  `json:"version"` // of Debian's package

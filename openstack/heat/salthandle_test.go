@@ -10,7 +10,8 @@ import (
 	"github.com/brine-salt/brine/modules/modulestest"
 )
 
-// TestSaltHandle: the handle of OS::Salt::WaitConditionHandle is signalled by an event, and a master that did not take it is told.
+// TestSaltHandle: the handle of OS::Salt::WaitConditionHandle is signalled with an event, and an event that the
+// master did not accept is an error.
 func TestSaltHandle(t *testing.T) {
 	var tag, data any
 	answer := true

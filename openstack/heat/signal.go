@@ -9,25 +9,26 @@ import (
 	"time"
 )
 
-// signaler tells Heat the results of deployments.
+// signaler sends the results of deployments to Heat.
 type signaler struct {
 	web web
 	ks  *keystone
 }
 
-// signalTimeout is how long one attempt may take: a body of 950,000 bytes on a slow link.
+// signalTimeout is the time limit for one attempt: a body of 950,000 bytes on a slow link.
 const signalTimeout = 60 * time.Second
 
 func newSignaler(ks *keystone) *signaler { return &signaler{web: web{timeout: signalTimeout}, ks: ks} }
 
-// login is the stack user that the inputs of a deployment name.
+// login returns the stack user in a deployment's inputs.
 func (d *Deployment) login() Login {
 	return Login{AuthURL: d.Input("deploy_auth_url"), UserID: d.Input("deploy_user_id"), Username: d.Input("deploy_username"),
 		UserDomain: d.Input("deploy_domain_id"), Password: d.Input("deploy_password"), ProjectID: d.Input("deploy_project_id"),
 		Region: d.Input("deploy_region_name")}
 }
 
-// Transport is how the deployment is signalled: "url" (CFN_SIGNAL and TEMP_URL_SIGNAL), "zaqar", "heat", or "" for not at all.
+// Transport returns how the deployment is signalled: "url" (CFN_SIGNAL and TEMP_URL_SIGNAL), "zaqar", "heat", or ""
+// for no signal.
 func (d *Deployment) Transport() string {
 	switch {
 	case d.Input("deploy_signal_transport") == "NO_SIGNAL":
@@ -42,7 +43,7 @@ func (d *Deployment) Transport() string {
 	return ""
 }
 
-// send makes one attempt. nil means that the service has taken the result.
+// send makes one attempt. It returns nil if the service has accepted the result.
 func (s *signaler) send(ctx context.Context, d *Deployment, body []byte) error {
 	switch d.Transport() {
 	case "url":
@@ -62,20 +63,20 @@ func (s *signaler) send(ctx context.Context, d *Deployment, body []byte) error {
 
 func jsonHeader() map[string]string { return map[string]string{"Content-Type": "application/json"} }
 
-// sendURL sends to a signed address of the CFN API or of Swift. verb is POST unless it is PUT.
+// sendURL sends to a signed URL of the CFN API or of Swift. verb is POST unless it is PUT.
 func (s *signaler) sendURL(ctx context.Context, verb, address string, body []byte) error {
 	if verb != http.MethodPut {
 		verb = http.MethodPost
 	}
 	header := jsonHeader()
 	if strings.Contains(address, "temp_url_sig=") {
-		header = nil // Heat reads the object whatever its type is
+		header = nil // Heat reads the object whatever its type
 	}
 	_, _, err := s.web.do(ctx, request{method: verb, url: address, body: body, header: header})
 	return err
 }
 
-// messageTTL is how long a signal stays in a queue, in seconds, as heat-config-notify sets it.
+// messageTTL is how long a signal stays in a queue in seconds, as in heat-config-notify.
 const messageTTL = 600
 
 func (s *signaler) sendQueue(ctx context.Context, l Login, queue string, body []byte) error {
@@ -86,7 +87,7 @@ func (s *signaler) sendQueue(ctx context.Context, l Login, queue string, body []
 	return err
 }
 
-// gone reports whether a service says that what was to be signalled is not there any more.
+// gone reports whether the target of a signal no longer exists.
 func gone(err error) bool {
 	var status *StatusError
 	return errors.As(err, &status) && (status.Code == http.StatusNotFound || status.Code == http.StatusGone)

@@ -15,7 +15,7 @@ import (
 	"github.com/brine-salt/brine/internal/python/pyjson"
 )
 
-// spool keeps signals on disk until the service has taken them.
+// spool stores signals on disk until the service has accepted them.
 type spool struct {
 	dir string
 	ttl time.Duration
@@ -30,10 +30,10 @@ type spool struct {
 }
 
 const (
-	// maxSpooled bounds the signals that wait; the oldest is given up for a new one beyond it.
+	// maxSpooled limits the waiting signals. Beyond it, a new signal replaces the oldest.
 	maxSpooled = 1000
-	// goneTTL is how long a signal is sent again although the service does not know what it is for: an API behind a balancer may
-	// be briefly behind its database.
+	// goneTTL is how long a signal is retried although the service does not know its target: an API behind a load
+	// balancer may lag behind its database.
 	goneTTL = 10 * time.Minute
 	// longestWait is the longest pause between two attempts.
 	longestWait = 5 * time.Minute
@@ -46,7 +46,7 @@ func newSpool(dir string, ttl time.Duration, to *signaler, log *slog.Logger) *sp
 
 func (s *spool) path(id string) string { return filepath.Join(s.dir, id+".json") }
 
-// put stores a signal. The deployment travels with it, because its inputs say where the signal goes.
+// put stores a signal together with the deployment, whose inputs contain the signal's target.
 func (s *spool) put(d *Deployment, r Result) error {
 	ids := s.ids()
 	for len(ids) >= maxSpooled {
@@ -61,7 +61,7 @@ func (s *spool) put(d *Deployment, r Result) error {
 	return nil
 }
 
-// slim is a deployment without its configuration: what a signal needs.
+// slim returns a deployment without its configuration: only what a signal needs.
 func slim(d *Deployment) map[string]any {
 	inputs := []any{}
 	for _, in := range d.Inputs {
@@ -72,7 +72,7 @@ func slim(d *Deployment) map[string]any {
 	return map[string]any{"id": d.ID, "name": d.Name, "inputs": inputs}
 }
 
-// ids are the signals that wait, the oldest first.
+// ids returns the waiting signals, oldest first.
 func (s *spool) ids() []string {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -108,7 +108,7 @@ func (s *spool) drop(id string) {
 	delete(s.next, id)
 }
 
-// claim reports whether the signal of a deployment is due, and keeps others from sending it until release.
+// claim reports whether the signal of a deployment is due, and reserves it until release.
 func (s *spool) claim(id string, force bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,8 +125,8 @@ func (s *spool) release(id string) {
 	delete(s.busy, id)
 }
 
-// flush sends what is due, everything if force is set. It returns how many signals were taken and when the next one is due; the zero
-// time means that none waits.
+// flush sends the signals that are due, or all if force is set. It returns the number of accepted signals and when
+// the next one is due, or the zero time if none is waiting.
 func (s *spool) flush(ctx context.Context, force bool) (sent int, next time.Time) {
 	for _, id := range s.ids() {
 		if ctx.Err() != nil {
@@ -209,7 +209,7 @@ func (s *spool) read(id string) (d *Deployment, body []byte, since time.Time, er
 	return d, encode(signal), time.Unix(seconds, 0), nil
 }
 
-// renew takes the newest address for a signal that waits: signed addresses expire, and Heat signs new ones.
+// renew stores the newest URL for a waiting signal: signed URLs expire, and Heat signs new ones.
 func (s *spool) renew(d *Deployment) {
 	if _, err := os.Stat(s.path(d.ID)); err != nil || !s.claim(d.ID, true) {
 		return
@@ -234,7 +234,7 @@ func (s *spool) renew(d *Deployment) {
 		s.log.Warn("Cannot renew the address of a signal", "deployment", d.ID, "err", err)
 		return
 	}
-	_ = os.Chtimes(s.path(d.ID), info.ModTime(), info.ModTime()) // the order of the spool
+	_ = os.Chtimes(s.path(d.ID), info.ModTime(), info.ModTime()) // keep the order of the spool
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.next, d.ID)

@@ -13,29 +13,30 @@ import (
 
 // States of a deployment.
 const (
-	stateRunning = "running" // it was begun and has no result
-	stateResume  = "resume"  // it asked to go on after a reboot
+	stateRunning = "running" // started, without a result
+	stateResume  = "resume"  // waiting to continue after a reboot
 	stateDone    = "done"
 )
 
-// record is the state of a deployment on disk. All of it fits into one small file, which is replaced as a whole.
+// record is the state of a deployment on disk: one small file, which is replaced as a whole.
 type record struct {
 	State      string
-	Boot       string // of the system, when it was begun
+	Boot       string // boot id when it was started
 	Started    time.Time
-	Resumes    int    // how often it went on after a reboot
-	Out, Error string // what it printed before the reboots
+	Resumes    int    // number of continuations after a reboot
+	Out, Error string // output before the reboots
 }
 
-// maxResumes bounds how often a deployment may ask for a reboot.
+// maxResumes limits how often a deployment may request a reboot.
 const maxResumes = 10
 
-// ExitResume is the exit code with which a script whose option resume is true asks for a reboot, after which it runs again.
+// ExitResume is the exit code with which a script with the option resume requests a reboot, after which it runs
+// again.
 const ExitResume = 194
 
 func (p Paths) recordPath(id string) string { return filepath.Join(p.state(), "run", id+".json") }
 
-// bootID changes with each boot; "" where it is not known.
+// bootID returns the id of the current boot, or "" if it is unknown.
 func (p Paths) bootID() string {
 	b, err := os.ReadFile(p.at("/proc/sys/kernel/random/boot_id"))
 	if err != nil {
@@ -52,7 +53,7 @@ func (p Paths) writeRecord(id string, r record) error {
 	return writePrivate(p.recordPath(id), encode(m))
 }
 
-// readRecord returns false if there is no readable record. Then only the deployed file counts.
+// readRecord returns false if there is no readable record. Then only the deployed file is used.
 func (p Paths) readRecord(id string) (record, bool) {
 	b, err := readLimited(p.recordPath(id), maxFile)
 	if err != nil {
@@ -67,7 +68,7 @@ func (p Paths) readRecord(id string) (record, bool) {
 	return r, r.State != ""
 }
 
-// records are the ids of all deployments with a record.
+// records returns the ids of all deployments with a record.
 func (p Paths) records() []string {
 	entries, _ := os.ReadDir(filepath.Join(p.state(), "run"))
 	var ids []string
@@ -79,7 +80,8 @@ func (p Paths) records() []string {
 	return ids
 }
 
-// deployedPath is the file whose presence says that a deployment was begun, for this agent and for heat-config.
+// deployedPath returns the file whose existence means that a deployment was started, for this agent and for
+// heat-config.
 func (p Paths) deployedPath(id string) string { return filepath.Join(p.deployed(), id+".json") }
 
 func (p Paths) notifyPath(id string) string { return filepath.Join(p.deployed(), id+".notify.json") }
@@ -119,7 +121,7 @@ func ReadStatus(p Paths) (map[string]any, error) {
 	return map[string]any{"deployments": list, "signals_waiting": waiting}, nil
 }
 
-// retry calls f until it succeeds, at most n times, with growing pauses. It returns how often it called f.
+// retry calls f until it succeeds, at most n times, with growing pauses. It returns the number of calls.
 func retry(ctx context.Context, n int, f func() error) (int, error) {
 	b := backoff.Backoff{Base: time.Second, Max: 30 * time.Second}
 	for i := 1; ; i++ {

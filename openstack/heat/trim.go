@@ -9,11 +9,12 @@ import (
 	"github.com/brine-salt/brine/internal/modkit/pycodec"
 )
 
-// MaxSignal is how many bytes of JSON a signal has at most. Heat refuses bodies above 1 MiB; the number is heat-config-notify's.
+// MaxSignal is the maximum size of a signal's JSON in bytes. Heat refuses bodies above 1 MiB; the number comes from
+// heat-config-notify.
 const MaxSignal = 950_000
 
-// trim shortens the texts of a result until its JSON has at most limit bytes. Each shortened text keeps its beginning
-// and end, with a line between them about how much is missing. Texts below 2 KiB are not shortened.
+// trim shortens the texts of a result until its JSON has at most limit bytes. A shortened text keeps its beginning
+// and end, with a line between them that states how much is missing. Texts below 2 KiB are not shortened.
 // heat-config-notify keeps only the end, and fails on Python 3.
 func trim(r Result, limit int) Result {
 	size := len(encode(r))
@@ -22,7 +23,7 @@ func trim(r Result, limit int) Result {
 	}
 	const small = 2 << 10
 	out := Result{}
-	kept, long := size, 0 // bytes of what is not shortened, and of the rest
+	kept, long := size, 0 // bytes of values that are not shortened, and of the others
 	for k, v := range r {
 		out[k] = v
 		if s, ok := v.(string); ok {
@@ -45,7 +46,7 @@ func trim(r Result, limit int) Result {
 	if len(encode(out)) <= limit {
 		return out
 	}
-	// Values that are not texts, or very many outputs, do not fit: the streams and the status must arrive.
+	// Values that are not texts, or very many outputs, are too large. The streams and the status must arrive.
 	least := Result{}
 	for _, k := range [...]string{keyStdout, keyStderr, keyStatus} {
 		if v, ok := out[k]; ok {
@@ -59,12 +60,12 @@ func trim(r Result, limit int) Result {
 	return least
 }
 
-// markerRoom is kept free for the marker of a shortened text, in bytes of JSON.
+// markerRoom is reserved for the marker of a shortened text, in bytes of JSON.
 const markerRoom = 64
 
 func marker(dropped int) string { return fmt.Sprintf("\n[... %d bytes left out ...]\n", dropped) }
 
-// shorten keeps the beginning and the end of a text, so that it needs at most limit bytes of JSON.
+// shorten keeps the beginning and the end of a text so that its JSON has at most limit bytes.
 func shorten(s string, limit int) string {
 	half := max(0, limit-markerRoom) / 2
 	head, n := 0, 0
@@ -89,7 +90,7 @@ func shorten(s string, limit int) string {
 	return s[:head] + marker(tail-head) + s[tail:]
 }
 
-// encodedLen is how many bytes encode needs for a text, without its quotes.
+// encodedLen returns the length of a text in encode's JSON, without the quotes.
 func encodedLen(s string) int {
 	n := 0
 	for i := 0; i < len(s); {
@@ -110,24 +111,24 @@ func runeLen(r rune, size int) int {
 	return size
 }
 
-// capture is a bounded stream that also has a listener.
+// capture is a bounded buffer that can also pass on the output.
 type capture struct {
 	headtail.Buffer
-	also io.Writer // gets everything too; may be nil
+	also io.Writer // also receives all output; may be nil
 }
 
-// newCapture keeps up to limit bytes.
+// newCapture returns a capture that keeps up to limit bytes.
 func newCapture(limit int) *capture { return &capture{Buffer: headtail.Buffer{Limit: limit}} }
 
 // Write implements io.Writer; it never fails.
 func (c *capture) Write(b []byte) (int, error) {
 	if c.also != nil {
-		_, _ = c.also.Write(b) // a listener's trouble is not the program's
+		_, _ = c.also.Write(b) // an error of this writer must not stop the program
 	}
 	return c.Buffer.Write(b)
 }
 
-// String is the stream as valid UTF-8, with a marker where bytes are missing.
+// String returns the output as valid UTF-8, with a marker where bytes are missing.
 func (c *capture) String() string {
 	return pycodec.Replace(c.Join(func(n int64) string { return marker(int(n)) }))
 }

@@ -2,7 +2,8 @@ package heat
 
 import "testing"
 
-// TestOutputThatIsNoText has bytes that are no UTF-8: each wrong part becomes one character, as the original's decoder makes it.
+// TestOutputThatIsNoText: each part that is not UTF-8 becomes one replacement character, as in the original's
+// decoder.
 func TestOutputThatIsNoText(t *testing.T) {
 	for in, want := range map[string]string{
 		"\xff\xfe":         "\uFFFD\uFFFD",

@@ -11,22 +11,22 @@ import (
 	"github.com/brine-salt/brine/internal/python/shlex"
 )
 
-// Handle is where a wait condition or a Swift signal is signalled, in one of seven forms.
+// Handle is the target of a signal for a wait condition or a Swift signal, in one of seven forms.
 type Handle struct {
 	// Kind is "token", "url" (CFN_SIGNAL), "tempurl" (Swift), "heat", "zaqar", "salt" or "none".
 	Kind string
-	// Tag is that of the event of "salt": the signal goes to the minion's master (OS::Salt::WaitConditionHandle).
+	// Tag is the tag of the event for "salt", which goes to the minion's master (OS::Salt::WaitConditionHandle).
 	Tag string
-	// URL and Token are the address and the ready token of "token", "url" and "tempurl".
+	// URL is the URL, and Token the token, for "token", "url" and "tempurl".
 	URL, Token string
-	// aws marks the address of an AWS::CloudFormation::WaitConditionHandle, whose signals have other names.
+	// aws marks the URL of an AWS::CloudFormation::WaitConditionHandle, whose signals have other field names.
 	aws bool
-	// deployment holds the credentials of "heat" and "zaqar" as a deployment's inputs.
+	// deployment holds the credentials for "heat" and "zaqar" in the form of a deployment's inputs.
 	deployment *Deployment
 }
 
-// ParseHandle reads a handle: the text or map of {get_attr: [handle, signal]}, the address of {get_resource: handle}, or the command
-// of {get_attr: [handle, curl_cli]}.
+// ParseHandle parses a handle: the text or map of {get_attr: [handle, signal]}, the URL of {get_resource: handle}, or
+// the command of {get_attr: [handle, curl_cli]}.
 func ParseHandle(v any) (Handle, error) {
 	switch v := v.(type) {
 	case nil:
@@ -60,7 +60,7 @@ func urlHandle(address string) Handle {
 	return Handle{Kind: "url", URL: address, aws: strings.Contains(address, "/waitcondition/")}
 }
 
-// curlHandle reads the command that Heat offers for TOKEN_SIGNAL and for Swift.
+// curlHandle parses the curl command that Heat provides for TOKEN_SIGNAL and for Swift.
 func curlHandle(command string) (Handle, error) {
 	words, err := shlex.Split(command)
 	if err != nil {
@@ -120,17 +120,17 @@ func handleOf(m map[string]any) (Handle, error) {
 	return Handle{}, errors.New("the handle has neither an address nor credentials")
 }
 
-// WaitSignal is the content of a signal for a wait condition. Empty fields are Heat's to choose.
+// WaitSignal is the content of a signal for a wait condition. Heat sets empty fields.
 type WaitSignal struct {
 	Status, Reason, ID string
 	Data               any
 }
 
-// data is the signal as the data of an event.
+// data returns the signal in the form for an event's data.
 func (w WaitSignal) data() (any, error) { return pyjson.Parse(w.body(false)) }
 
-// body returns the signal as JSON. AWS::CloudFormation::WaitConditionHandle has other names for its fields, and
-// requires all four.
+// body returns the signal as JSON. For AWS::CloudFormation::WaitConditionHandle (cfn) the fields have other names,
+// and all four are required.
 func (w WaitSignal) body(cfn bool) []byte {
 	status := w.Status
 	if status == "" {
@@ -159,7 +159,7 @@ func (w WaitSignal) body(cfn bool) []byte {
 	return encode(m)
 }
 
-// signal sends to a handle once.
+// signal sends a signal to a handle once.
 func (s *signaler) signal(ctx context.Context, h Handle, w WaitSignal) error {
 	switch h.Kind {
 	case "none":
@@ -170,7 +170,7 @@ func (s *signaler) signal(ctx context.Context, h Handle, w WaitSignal) error {
 		_, _, err := s.web.do(ctx, request{method: http.MethodPost, url: h.URL, body: w.body(false), header: header})
 		return err
 	case "url", "tempurl":
-		// An address for wait conditions, and one of Swift, is called with PUT; the one for other resources takes POST only.
+		// URLs of wait conditions and of Swift require PUT; those of other resources accept only POST.
 		verb := http.MethodPut
 		if strings.Contains(plainURL(h.URL), "/v1/signal/") {
 			verb = http.MethodPost
@@ -190,7 +190,7 @@ func (s *signaler) signal(ctx context.Context, h Handle, w WaitSignal) error {
 	return err
 }
 
-// jsonOrText is a value as it was typed: JSON if it is a map or a list, else the text.
+// jsonOrText returns a text that contains a JSON map or list as its value, and other values unchanged.
 func jsonOrText(v any) any {
 	s, ok := v.(string)
 	if !ok || !strings.HasPrefix(s, "{") && !strings.HasPrefix(s, "[") {

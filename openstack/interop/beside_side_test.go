@@ -19,17 +19,17 @@ import (
 	"github.com/brine-salt/brine/openstack/lab/original"
 )
 
-// besideSide is the stack and the guest of one side of a case.
+// besideSide is the stack and the guest for one side of a case.
 type besideSide struct {
 	c           *besideCase
 	ours        bool
 	id          string // of the stack
-	server      string // what Heat calls the server
+	server      string // Heat's name of the server
 	guest       *lab.Guest
-	said        string                // what Boot printed
+	said        string                // output of Boot
 	env         []string              // of the guest's scripts
-	known       map[string]string     // what Heat knows, once it was asked
-	labels      map[string]string     // names in place of what is random, by value
+	known       map[string]string     // data from Heat, after it was queried
+	labels      map[string]string     // names for random values
 	deployments map[string]deployment // by id
 }
 
@@ -51,7 +51,7 @@ func (s *besideSide) ends() string {
 	return s.c.EndsOriginal
 }
 
-// run takes the side through its steps.
+// run performs the steps of the side.
 func (s *besideSide) run(ctx context.Context, set original.Set, salt, files string) (err error) {
 	defer func() {
 		if err != nil {
@@ -98,7 +98,7 @@ func (s *besideSide) run(ctx context.Context, set original.Set, salt, files stri
 	return nil
 }
 
-// path is where heat-api has the stack.
+// path returns the stack's path in heat-api.
 func (s *besideSide) path(rest string) string { return "/stacks/" + s.stack() + "/" + s.id + rest }
 
 // awaitServer waits until the stack has the server, and returns the configuration of its guest's collectors.
@@ -121,8 +121,8 @@ func (s *besideSide) awaitServer(ctx context.Context) (heat.Conf, error) {
 	}
 }
 
-// stackStatuses are the statuses of all stacks, asked for in one request a second: to ask for each stack would keep heat-api busier than
-// the guests do.
+// stackStatuses holds the statuses of all stacks. It makes one request per second for all: a request per stack would
+// load heat-api more than the guests do.
 type stackStatuses struct {
 	mu   sync.Mutex
 	when time.Time         // guarded by mu
@@ -146,14 +146,14 @@ func (s *stackStatuses) of(ctx context.Context, id string) (string, error) {
 	return s.all[id], s.err
 }
 
-// forget makes the next caller of of ask again.
+// forget makes the next call of of query Heat.
 func (s *stackStatuses) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.when = time.Time{}
 }
 
-// await waits until a stack has a status. Another end of the same action is an error.
+// await waits until a stack has a status. Another final status of the same action is an error.
 func (s *stackStatuses) await(ctx context.Context, id, want string) error {
 	action, _, _ := strings.Cut(want, "_")
 	for {
@@ -180,7 +180,8 @@ printf '[Boto]\ncfn_region_name = heat\ncfn_region_endpoint = 127.0.0.1\n' > /va
 printf 'AWSAccessKeyId=%%s\nAWSSecretKey=%%s\n' "$ACCESS" "$SECRET" > /etc/cfn/cfn-credentials
 `
 
-// besideInterval is how many seconds the agents let pass between two polls at most. Shorter ones keep the services busy.
+// besideInterval is the longest pause of the agents between two polls in seconds. Shorter ones would keep the
+// services busy.
 const besideInterval = "8"
 
 // install makes the guest's file system that of an image, and starts the agent.
@@ -206,7 +207,7 @@ func (s *besideSide) install(ctx context.Context, set original.Set, salt string,
 		strings.Replace(conf.Text(), "[DEFAULT]\n", "[DEFAULT]\ncommand = os-refresh-config\n", 1), 0o600); err != nil {
 		return err
 	}
-	// Metadata replaces the file, and says nothing of the interval: it is set where it stays.
+	// Metadata replaces the file and does not contain the interval, which is set where it persists.
 	if !s.ours {
 		_, err := s.guest.Start("agent", nil, "/usr/bin/os-collect-config", "--polling-interval", besideInterval)
 		return err
@@ -244,7 +245,8 @@ func (s *besideSide) close() {
 	}
 }
 
-// fields are what the guest wrote, by name, with names in place of what is random; and what Heat knows, if it was asked.
+// fields returns the files that the guest has written by name, with random values replaced by names, and Heat's data
+// if it was queried.
 func (s *besideSide) fields() (map[string]string, error) {
 	if s.guest == nil || s.server == "" {
 		return nil, fmt.Errorf("%s: there is nothing to compare", s.kind())
@@ -259,7 +261,7 @@ func (s *besideSide) fields() (map[string]string, error) {
 			s.learn(v)
 		}
 		if strings.HasSuffix(path, ".json.orig") {
-			shown, _, _ = strings.Cut(shown, " ") // the first metadata that was seen: that depends on when the agent asks
+			shown, _, _ = strings.Cut(shown, " ") // the first metadata, which depends on when the agent polled
 		}
 		raw["file "+path] = canonical(path, shown)
 	}
@@ -272,7 +274,7 @@ func (s *besideSide) fields() (map[string]string, error) {
 	return out, nil
 }
 
-// heatFields are what Heat knows: the stack, its outputs, the events of each resource, and each deployment.
+// heatFields returns Heat's data: the stack, its outputs, the events of each resource, and each deployment.
 func (s *besideSide) heatFields(ctx context.Context) (map[string]string, error) {
 	f := map[string]string{}
 	var out struct {
@@ -294,7 +296,7 @@ func (s *besideSide) heatFields(ctx context.Context) (map[string]string, error) 
 		if e.Resource == s.stack() { // the stack's own: its status is compared
 			continue
 		}
-		// Heat tells of a signal and of what it changed in two threads, so that either may come first.
+		// Heat reports a signal and the change that it caused in two threads, so that either may come first.
 		field := "event " + e.Resource
 		if strings.HasPrefix(e.Status, "SIGNAL_") {
 			field = "event of a signal " + e.Resource
@@ -360,10 +362,10 @@ func canonical(path, shown string) string {
 var randomInputs = []string{"deploy_signal_id", "deploy_server_id", "deploy_stack_id", "deploy_username", "deploy_user_id", "deploy_password", "deploy_project_id", "project_id",
 	"access_key_id", "secret_access_key", "user_id", "password", "stack_id", "metadata_url", "creation_time"}
 
-// A deployment is what metadata says of one. Each update of a stack makes another one of the same name.
+// A deployment is one in the metadata. Each update of a stack creates another one with the same name.
 type deployment struct{ name, created string }
 
-// labelDeployments gives the ids of deployments labels. Those of one name are numbered in order of time.
+// labelDeployments assigns labels to the ids of deployments. Those with the same name are numbered by time.
 func (s *besideSide) labelDeployments() {
 	ids := slices.SortedFunc(maps.Keys(s.deployments), func(a, b string) int {
 		return strings.Compare(s.deployments[a].created, s.deployments[b].created)
@@ -376,7 +378,7 @@ func (s *besideSide) labelDeployments() {
 	}
 }
 
-// learn finds what is random in metadata: ids of deployments, credentials, times.
+// learn finds random values in metadata: ids of deployments, credentials, times.
 func (s *besideSide) learn(v any) {
 	label := func(v any, name string) {
 		if text, ok := v.(string); ok && len(text) > 8 {
@@ -422,7 +424,7 @@ var (
 // randomNames are names that Heat makes for resources.
 var randomNames = regexp.MustCompile(`<stack>-([\w-]+)-[a-z2-7]{12}\b`)
 
-// replacer puts names in place of what is random, longer values first.
+// replacer returns a function that replaces random values by names, longer values first.
 func (s *besideSide) replacer() func(string) string {
 	s.labelDeployments()
 	values := slices.SortedFunc(maps.Keys(s.labels), func(a, b string) int { return len(b) - len(a) })

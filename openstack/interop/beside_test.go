@@ -24,7 +24,8 @@ import (
 	"github.com/brine-salt/brine/openstack/lab/original"
 )
 
-// besideCase is one template, of which two stacks are made: the guest of one has the original programs, that of the other heat-minion.
+// besideCase is a template from which two stacks are created: the guest of one runs the original programs, the guest
+// of the other heat-minion.
 type besideCase struct {
 	name  string
 	About string
@@ -47,19 +48,20 @@ type besideCase struct {
 	Differs, Want, Ignore map[string]string
 }
 
-// besideShort are the beginnings of the names of cases that always run. The others run with BRINE_OPENSTACK=full: all of them take as long as
-// half of the other tests.
+// besideShort are prefixes of the names of cases that always run. The others run with BRINE_OPENSTACK=full, since all
+// together take half as long as all other tests.
 var besideShort = []string{"01", "02", "05", "06", "08", "10", "12", "15", "16", "17", "34", "38"}
 
 // besideFlight is how many templates are in flight at once.
 const besideFlight = 4
 
-// besidePatience is how long all templates together may take: the bar is four minutes, on a machine that does nothing else.
+// besidePatience is the time limit for all templates together. They should take four minutes on an idle machine.
 const besidePatience = 15 * time.Minute
 
-// TestModeABesideTheOriginal makes of templates below templates/beside, of all with BRINE_OPENSTACK=full, a stack for a guest with os-collect-config, heat-agents and
-// heat-cfntools, and another one for a guest with heat-minion. What Heat then knows of both stacks, what both guests collected, and
-// every file that was written, must be the same but for what the case names.
+// TestModeABesideTheOriginal creates two stacks for templates below templates/beside (for all with
+// BRINE_OPENSTACK=full): one for a guest with os-collect-config, heat-agents and heat-cfntools, and one for a guest
+// with heat-minion. Heat's data about both stacks, the metadata that both guests collected, and every file that was
+// written must be the same, except for the differences in the case.
 func TestModeABesideTheOriginal(t *testing.T) {
 	cases := besideCases(t)
 	set, salt, files := originalSet(t), testsalt.Python(t), besideFiles(t)
@@ -145,7 +147,7 @@ func besideCases(t *testing.T) []*besideCase {
 	return cases
 }
 
-// besideFiles serves what templates download.
+// besideFiles serves files for the templates.
 func besideFiles(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -159,7 +161,7 @@ echo page > page.txt; touch -d @1700000000 site/css/a.css site/css site/index.ht
 	return s.URL
 }
 
-// compareSides runs both sides of a case. It returns what is wrong, and then the logs of both guests.
+// compareSides runs both sides of a case. It returns the differences, and the logs of both guests.
 func compareSides(ctx context.Context, c *besideCase, set original.Set, salt, files string) (problems []string, logs string) {
 	sides := [2]*besideSide{{c: c}, {c: c, ours: true}}
 	var errs [2]error
@@ -173,8 +175,8 @@ func compareSides(ctx context.Context, c *besideCase, set original.Set, salt, fi
 	if err := errors.Join(errs[:]...); err != nil {
 		problems = append(problems, err.Error())
 	}
-	// An agent may still be busy when Heat has its signals: the original commits what it collected at last. So the guests are compared
-	// until they are alike. Then Heat is asked, once: it hears nothing more.
+	// An agent may still be busy when Heat has its signals: the original stores what it collected last. So compare the
+	// guests until they are alike, and then query Heat once.
 	for deadline := time.Now().Add(besideSettle); ctx.Err() == nil; time.Sleep(500 * time.Millisecond) {
 		found := c.compare(sides, isFile)
 		if len(found) > 0 && len(problems) == 0 && time.Now().Before(deadline) {
@@ -199,12 +201,12 @@ func compareSides(ctx context.Context, c *besideCase, set original.Set, salt, fi
 	return problems, logs
 }
 
-// besideSettle is how long the guests may take to become alike once Heat has their signals.
+// besideSettle is how long the guests may take to become alike after Heat has their signals.
 const besideSettle = time.Minute
 
 func isFile(field string) bool { return strings.HasPrefix(field, "file ") }
 
-// compare returns what differs and should not, and what should differ and does not, of some fields or, with nil, of all.
+// compare returns unexpected differences and missing expected ones in some fields or, if some is nil, in all fields.
 func (c *besideCase) compare(sides [2]*besideSide, some func(field string) bool) (problems []string) {
 	a, err := sides[0].fields()
 	b, err2 := sides[1].fields()
@@ -239,7 +241,7 @@ func (c *besideCase) compare(sides [2]*besideSide, some func(field string) bool)
 	return problems
 }
 
-// besideShow quotes a value from where it differs from another one.
+// besideShow quotes a value from the position where it differs from the other one.
 func besideShow(s, other string) string {
 	i := 0
 	for i < len(s) && i < len(other) && s[i] == other[i] {
@@ -259,7 +261,7 @@ func besideIgnored(field string, prefixes map[string]string) bool {
 	return false
 }
 
-// machinery are the fields that each set of programs has for itself, with the reasons.
+// machinery maps fields that only one set of programs has to the reasons.
 var machinery = map[string]string{
 	"file /usr/bin":                                         "the programs of the image",
 	"file /usr/lib/locale":                                  "the locale of the image",

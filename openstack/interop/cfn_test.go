@@ -35,7 +35,8 @@ outputs:
   ours: {value: {get_attr: [wait_ours, Data]}}
 `
 
-// cfnChain is what user data of public templates does: cfn-init with the keys, the wait handle from the metadata, the signal.
+// cfnChain does what user data in public templates does: cfn-init with the keys, the wait handle from the metadata,
+// and the signal.
 const cfnChain = `set -e
 mkdir -p /var/lib/heat-cfntools /etc/cfn
 printf '%%s' '%[1]s' > /var/lib/heat-cfntools/cfn-metadata-server
@@ -47,8 +48,8 @@ url=$(%[6]scfn-get-metadata -s '%[4]s' -r server --credential-file /etc/cfn/cfn-
 cat /opt/cfn/conf /opt/cfn/seen
 `
 
-// TestCfnProgramsWithHeat runs heat-cfntools and our programs against the same server of a stack: metadata of the CFN API, what it makes,
-// and wait conditions.
+// TestCfnProgramsWithHeat runs heat-cfntools and brine's programs with the same server of a stack, and compares the
+// metadata of the CFN API, its effects, and wait conditions.
 func TestCfnProgramsWithHeat(t *testing.T) {
 	ctx := testContext(t)
 	name := newStack(t, cfnTemplate, lab.StackArgs{})

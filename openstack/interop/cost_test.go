@@ -12,27 +12,27 @@ import (
 	"github.com/brine-salt/brine/openstack/lab"
 )
 
-// cost is what one kind of guest costs while it idles.
+// cost is the cost of one kind of idle guest.
 type cost struct {
 	name      string
 	memory    int64 // bytes, of all processes together, the mean over the window
 	processes int
 	requests  float64 // to heat-api, per hour
 	image     int64   // bytes that the programs add to an image
-	// first is how long after the start of the guest's agent, when the network is up, its first deployment is complete.
+	// first is the time from the start of the agent, with the network up, to the end of its first deployment.
 	first time.Duration
 }
 
-// lessRequests is how many times fewer requests a guest of mode B must make than one with os-collect-config, and lessMemory how many times
-// less memory a guest of either mode must have. goalFirstDone is until when the first deployment must be
-// complete; a machine that does other things meanwhile is slower, so that only the long window holds it.
+// lessRequests is how many times fewer requests a guest in mode B must make than os-collect-config, and lessMemory
+// how many times less memory a guest in either mode must need. goalFirstDone is the goal for the first deployment. It
+// is only checked in the long window, since a busy machine is slower.
 const (
 	lessRequests  = 20
 	lessMemory    = 10
 	goalFirstDone = 3 * time.Second
 )
 
-// privateLab starts a lab whose services nobody else asks.
+// privateLab starts a lab that no other test uses.
 func privateLab(t *testing.T, engines int) *lab.Lab {
 	t.Helper()
 	opts := labOptions()
@@ -40,7 +40,7 @@ func privateLab(t *testing.T, engines int) *lab.Lab {
 	return startLab(t, opts)
 }
 
-// startLab starts a lab that ends with the test.
+// startLab starts a lab that is stopped at the end of the test.
 func startLab(t *testing.T, opts lab.Options) *lab.Lab {
 	t.Helper()
 	l, err := lab.Start(testContext(t), opts)
@@ -58,11 +58,12 @@ func startLab(t *testing.T, opts lab.Options) *lab.Lab {
 	return l
 }
 
-// TestCost prints what an idle guest costs, and holds its memory and its requests: in mode B, in mode A, and with os-collect-config as images have it. The window is a minute,
-// five with BRINE_OPENSTACK=full, and requests are extrapolated to an hour.
+// TestCost prints the cost of an idle guest in mode B, in mode A, and with os-collect-config as in images, and checks
+// its memory and requests. The window is a minute, or five with BRINE_OPENSTACK=full; requests are extrapolated to an
+// hour.
 //
-// The original set is one process while it idles: os-refresh-config and os-apply-config run at a change, cfn-hup of heat-cfntools once
-// in each run of cron.
+// The original programs are one process while idle: os-refresh-config and os-apply-config run after a change, and
+// cfn-hup of heat-cfntools runs once per run of cron.
 func TestCost(t *testing.T) {
 	window := time.Minute
 	if os.Getenv("BRINE_OPENSTACK") == "full" {
@@ -98,10 +99,10 @@ resources:
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The same interval for both, os-collect-config's default.
+		// both have os-collect-config's default interval
 		return strings.Replace(conf, "polling_interval = 5", "polling_interval = 30", 1)
 	}
-	// boot starts the agent of a guest whose deployment waits for it already.
+	// boot starts the agent of a guest with a waiting deployment.
 	boot := func(deployment string, start func() error) time.Duration {
 		t.Helper()
 		if _, err := l.Heat.WaitResource(ctx, name, deployment, func(r *lab.Resource) bool { return r != nil && r.PhysicalID != "" }); err != nil {
@@ -141,7 +142,8 @@ resources:
 		}
 		return n
 	}
-	// After a change both poll each second at first, and double that up to the interval: the seventh poll from here is an interval away.
+	// After a change both poll every second, and double that pause up to the interval: the seventh poll from here is
+	// an interval away.
 	for settled := asked(); ; time.Sleep(200 * time.Millisecond) {
 		n := asked()
 		if n["a"] >= settled["a"]+6 && n["original"] >= settled["original"]+6 {
@@ -182,7 +184,7 @@ resources:
 	}
 	least := int64(lessMemory)
 	if window < 5*time.Minute {
-		least = lessMemory * 8 / 10 // in a minute, what the minion does once weighs five times as much
+		least = lessMemory * 8 / 10 // in a minute, one-time work of the minion weighs five times as much
 	}
 	for _, c := range []cost{pushed, polling} {
 		if window >= 5*time.Minute && c.first > goalFirstDone {
@@ -195,7 +197,7 @@ resources:
 	if pushed.requests*lessRequests > today.requests {
 		t.Errorf("mode B asks Heat %.0f times an hour, os-collect-config %.0f times", pushed.requests, today.requests)
 	}
-	if polling.requests > today.requests+hour(1) { // where the window begins between two polls may be worth one
+	if polling.requests > today.requests+hour(1) { // the start of the window between two polls may cause a difference of one
 		t.Errorf("mode A asks Heat %.0f times an hour, os-collect-config %.0f times", polling.requests, today.requests)
 	}
 	if today.requests < 20 {
@@ -203,7 +205,7 @@ resources:
 	}
 }
 
-// look adds the memory that a guest has now.
+// look adds the current memory of a guest.
 func (c *cost) look(t *testing.T, g *lab.Guest) {
 	t.Helper()
 	procs, err := g.Processes()
@@ -227,19 +229,19 @@ func fileSize(t *testing.T, name string) int64 {
 	return info.Size()
 }
 
-// requestsFor counts the requests to heat-api whose path contains a text.
+// requestsFor returns the number of requests to heat-api whose path contains a text.
 func requestsFor(t *testing.T, l *lab.Lab, path string) int {
 	t.Helper()
 	return countLines(t, l, "heat-api", path, `"GET `)
 }
 
-// requestsTo counts the requests to one of Heat's APIs.
+// requestsTo returns the number of requests to one of Heat's APIs.
 func requestsTo(t *testing.T, l *lab.Lab, service string) int {
 	t.Helper()
 	return countLines(t, l, service, " HTTP/1.", `" `)
 }
 
-// countLines counts the lines of a service's log that contain all of some texts.
+// countLines returns the number of lines in a service's log that contain all texts.
 func countLines(t *testing.T, l *lab.Lab, service string, texts ...string) int {
 	t.Helper()
 	b, err := os.ReadFile(l.Service(service).Log)

@@ -1,3 +1,4 @@
-// Package interop holds the tests of brine against real OpenStack services, which package lab starts. They have the build tag openstack and
-// run by make openstack, as root on Debian 12. This file keeps the package from being empty without the tag.
+// Package interop contains the tests of brine with real OpenStack services, which package lab starts. They have the
+// build tag openstack and run with make openstack, as root on Debian 12. Without the tag, the package consists of
+// this file.
 package interop

@@ -115,7 +115,8 @@ outputs:
 	}
 }
 
-// awaitMinions waits until n minions are connected to the engine's master, which starts with the engine's first request to it.
+// awaitMinions waits until n minions are connected to the engine's master, which starts with the engine's first
+// request to it.
 func (l *novaLab) awaitMinions(t *testing.T, ctx context.Context, n int) {
 	t.Helper()
 	awaitPresent(t, ctx, l.Socket, n)
@@ -146,7 +147,8 @@ func awaitPresent(t *testing.T, ctx context.Context, socket string, n int) {
 	}
 }
 
-// runsOnce: the engine is killed while a state runs. The update that an operator issues takes the order over: the state ran once.
+// runsOnce kills the engine while a state runs. The operator's update takes over the order, and the state must have
+// run once.
 func (l *novaLab) runsOnce(t *testing.T) {
 	ctx := testContext(t)
 	const text = `

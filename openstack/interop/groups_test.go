@@ -24,9 +24,9 @@ import (
 // hookCases are the deployments whose answers by heat-agents are recorded.
 const hookCases = "../heat/testdata/hooks"
 
-// TestHeatGroups deploys cases of the hooks of heat-agents in mode B: Heat gets the streams, the status code and the outputs that it
-// would get from the hooks, and the tools are called in the same way. ansible and puppet are Debian's. Debian 12 has neither chef nor
-// the docker-compose that the hook calls: programs that write down how they are called stand for these.
+// TestHeatGroups deploys cases of heat-agents' hooks in mode B. Heat must get the same streams, status code and
+// outputs as from the hooks, and the tools must be called in the same way. ansible and puppet are Debian's. Debian 12
+// has neither chef nor the docker-compose that the hook calls; fake programs that record their calls replace these.
 func TestHeatGroups(t *testing.T) {
 	recorded := hooktest.Recorded(t, hookCases)
 	agents, err := original.Install(t.Context())
@@ -56,8 +56,8 @@ func TestHeatGroups(t *testing.T) {
 	})
 }
 
-// deployCase runs a case as a stack with one minion and one deployment. files are written to the guest first, after are paths that
-// must be there at the end.
+// deployCase runs a case as a stack with one minion and one deployment. files are written to the guest first; after
+// are paths that must exist at the end.
 func deployCase(t *testing.T, c *hooktest.Case, recorded hooktest.Answer, files map[string]string, after ...string) {
 	ctx := testContext(t)
 	stack := newStack(t, caseTemplate(t, c), lab.StackArgs{})
@@ -167,7 +167,7 @@ func caseTemplate(t *testing.T, c *hooktest.Case) string {
 	return string(text)
 }
 
-// A deploymentRow is what Heat keeps of a software deployment.
+// A deploymentRow is Heat's data about a software deployment.
 type deploymentRow struct {
 	Status  string         `json:"status"`
 	Reason  string         `json:"status_reason"`

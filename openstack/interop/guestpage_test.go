@@ -11,7 +11,8 @@ import (
 	"github.com/brine-salt/brine/openstack/lab"
 )
 
-// TestGuestPage does what docs/openstack/guest.md tells people who build images, with its snippets, in a guest of unmodified Heat.
+// TestGuestPage follows docs/openstack/guest.md for builders of images, with its snippets, in a guest of unmodified
+// Heat.
 func TestGuestPage(t *testing.T) {
 	ctx := testContext(t)
 	name := newStack(t, `

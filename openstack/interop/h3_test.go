@@ -152,8 +152,8 @@ func checkSteps(t *testing.T, s *lab.Stack, guests []*lab.Guest, steps []string)
 	}
 }
 
-// TestHeatH3 deploys in mode B: three servers with five deployments in order each. The guests come after the stack was asked for.
-// TestHeatModeA checks the same in mode A.
+// TestHeatH3 deploys in mode B: three servers with five consecutive deployments each. The guests start after the
+// stack's creation. TestHeatModeA checks the same in mode A.
 func TestHeatH3(t *testing.T) {
 	name := newStack(t, stackTemplate(3, "OS::Salt::Minion", "OS::Salt::SoftwareDeployment", allSteps), lab.StackArgs{})
 	var guests []*lab.Guest

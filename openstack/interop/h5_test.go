@@ -37,8 +37,8 @@ outputs:
   stdout: {value: {get_attr: [d, deploy_stdout]}}
 `
 
-// TestHeatH5 kills the engine, and with it its master, in each state of a delivery. An operator's stack update then ends
-// COMPLETE with the output of the one execution there was, and Heat was signalled once.
+// TestHeatH5 kills the engine, and with it its master, in each state of a delivery. An operator's update of the stack
+// must then end COMPLETE with the output of the single execution, and Heat must have been signalled once.
 func TestHeatH5(t *testing.T) {
 	for _, state := range []string{"before lease", "sent", "running", "returned", "stored", "signalled"} {
 		t.Run(state, func(t *testing.T) { killEngineIn(t, cloud, state) })
@@ -183,7 +183,7 @@ func waitSQL(t *testing.T, l *lab.Lab, stackID, state string) {
 	}
 }
 
-// completions counts the events of Heat in which the deployment ended well.
+// completions returns the number of Heat's events about the deployment's successful end.
 func completions(t *testing.T, l *lab.Lab, stack string) int {
 	t.Helper()
 	events, err := l.Heat.Events(testContext(t), stack)
@@ -199,7 +199,7 @@ func completions(t *testing.T, l *lab.Lab, stack string) int {
 	return n
 }
 
-// countOrders counts the orders of a stack in the masters' database, of all states or of one.
+// countOrders returns the number of a stack's orders in the masters' database, in all states or in one.
 func countOrders(ctx context.Context, l *lab.Lab, stackID, state string) (int, error) {
 	q := fmt.Sprintf("select count(*) from heat.orders o where o.id like 'heat-%s-%%'", stackID)
 	switch state {
@@ -211,7 +211,7 @@ func countOrders(ctx context.Context, l *lab.Lab, stackID, state string) (int, e
 	}
 	out, err := l.SQL(ctx, q)
 	if err != nil && strings.Contains(err.Error(), "ERROR 1146") {
-		return 0, nil // the master makes its tables when it starts
+		return 0, nil // the master creates its tables when it starts
 	}
 	if err != nil {
 		return 0, err

@@ -15,7 +15,8 @@ import (
 	"github.com/brine-salt/brine/openstack/keystone"
 )
 
-// TestKeystoneToken: the program that the vendordata service asks knows the real Keystone's tokens, and whose they are.
+// TestKeystoneToken: the program for the vendordata service validates the real Keystone's tokens, and returns their
+// identities.
 func TestKeystoneToken(t *testing.T) {
 	ctx := testContext(t)
 	admin, _, err := cloud.Heat.Token(ctx)

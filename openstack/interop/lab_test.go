@@ -11,7 +11,7 @@ import (
 	"github.com/brine-salt/brine/openstack/lab"
 )
 
-// TestLabStack creates and deletes a stack with what needs no guest.
+// TestLabStack creates and deletes a stack that needs no guest.
 func TestLabStack(t *testing.T) {
 	name := newStack(t, `
 heat_template_version: 2018-08-31
@@ -26,8 +26,8 @@ outputs:
 	}
 }
 
-// TestLabGuest holds what tests rely on: guests see neither each other's changes nor each other's processes, the host sees none, a
-// guest's changes stay over a reboot except those in /run, and its processes do not.
+// TestLabGuest: guests see neither each other's changes nor each other's processes, and the host sees neither. A
+// guest's changes survive a reboot, except those in /run; its processes do not.
 func TestLabGuest(t *testing.T) {
 	ctx := testContext(t)
 	a, b := newGuest(t, "a"), newGuest(t, "b")
@@ -73,7 +73,7 @@ func TestLabGuest(t *testing.T) {
 	}
 }
 
-// TestLabTypes holds that the engine loaded the plugin's types beside Heat's own.
+// TestLabTypes: the engine has loaded the plugin's types in addition to Heat's own.
 func TestLabTypes(t *testing.T) {
 	types, err := cloud.Heat.ResourceTypes(testContext(t))
 	if err != nil {

@@ -19,11 +19,11 @@ import (
 	"github.com/brine-salt/brine/openstack/lab/original"
 )
 
-// patience is how long a test waits for something that should happen; reaching it fails the test.
+// patience is how long a test waits for something that should happen.
 const patience = 4 * time.Minute
 
 var (
-	// bin is where TestMain puts our programs.
+	// bin is the directory of brine's programs.
 	bin string
 	// cloud is the lab that all tests share. Tests may kill its engine if they call keepEngine.
 	cloud *lab.Lab
@@ -72,7 +72,7 @@ func run(m *testing.M) int {
 	return code
 }
 
-// buildPrograms builds what guests and engines run, with the links under which images have them.
+// buildPrograms builds the programs for guests and engines, with the links that images have.
 func buildPrograms() error {
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		return err
@@ -108,7 +108,7 @@ func buildPrograms() error {
 	return nil
 }
 
-// labOptions are those of a lab whose engines have the plugin.
+// labOptions returns the options of a lab whose engines have the plugin.
 func labOptions() lab.Options {
 	python, err := filepath.Abs("../python")
 	if err != nil {
@@ -117,7 +117,7 @@ func labOptions() lab.Options {
 	return lab.Options{Logf: log.Printf, Brine: filepath.Join(bin, "brine-master"), Python: python}
 }
 
-// testContext ends with the test, and before the test's own time is over.
+// testContext returns a context that ends with the test, and before the test's time limit.
 func testContext(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -125,7 +125,7 @@ func testContext(t *testing.T) context.Context {
 	return ctx
 }
 
-// newGuest boots a guest of the shared lab that ends with the test.
+// newGuest boots a guest in the shared lab that is removed at the end of the test.
 func newGuest(t *testing.T, name string) *lab.Guest {
 	t.Helper()
 	return guestOf(t, cloud, name)
@@ -147,7 +147,8 @@ func guestOf(t *testing.T, l *lab.Lab, name string) *lab.Guest {
 	return g
 }
 
-// keepEngine starts the engine of the shared lab again if the test ends while it is dead. Call it after newStack, whose clean-up needs it.
+// keepEngine restarts the engine of the shared lab at the end of the test if it is dead. Call it after newStack,
+// whose clean-up needs the engine.
 func keepEngine(t *testing.T) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -191,7 +192,7 @@ func deleteStack(t *testing.T, l *lab.Lab, name string) {
 	}
 }
 
-// waitStack waits for the end of what a stack does, and fails the test unless it is want.
+// waitStack waits for the end of a stack's action, and fails the test if the status is not want.
 func waitStack(t *testing.T, l *lab.Lab, name, want string) *lab.Stack {
 	t.Helper()
 	s, err := l.Heat.Wait(testContext(t), name, want)

@@ -13,7 +13,7 @@ import (
 	nova "github.com/brine-salt/brine/openstack/lab/cloud"
 )
 
-// TestMetadata: Debian's cloud-init reads what machines of the lab find as their metadata.
+// TestMetadata: Debian's cloud-init reads the metadata that the lab's machines find.
 func TestMetadata(t *testing.T) {
 	c, err := nova.Start()
 	if err != nil {

@@ -20,7 +20,7 @@ func bootMinion(g *lab.Guest, userData, program string) (*lab.Process, error) {
 	return startMinion(g, program)
 }
 
-// startMinion starts a minion that has its configuration already.
+// startMinion starts a minion that is already configured.
 func startMinion(g *lab.Guest, program string) (*lab.Process, error) {
 	name := filepath.Base(program)
 	argv := []string{program, "-c", "/etc/salt"}
@@ -63,5 +63,5 @@ func joinMinion(t *testing.T, l *lab.Lab, stack, resource, program string) *lab.
 	return g
 }
 
-// ours is the path of one of our programs.
+// ours returns the path of one of brine's programs.
 func ours(program string) string { return filepath.Join(bin, program) }

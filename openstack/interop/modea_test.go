@@ -38,7 +38,7 @@ func collectConfigOf(all map[string]any) (string, error) {
 	}
 	var b strings.Builder
 	b.WriteString("[DEFAULT]\ncommand = os-refresh-config\npolling_interval = 5\n")
-	// One line for each: os-collect-config takes no lists.
+	// one line each, since os-collect-config accepts no lists
 	collectors, _ := all["collectors"].([]any)
 	for _, c := range collectors {
 		fmt.Fprintf(&b, "collectors = %v\n", c)
@@ -84,8 +84,8 @@ func TestHeatModeA(t *testing.T) {
 	checkSteps(t, waitStack(t, cloud, name, "CREATE_COMPLETE"), guests, allSteps)
 }
 
-// TestHeatBadInputModeA gives a guest of unmodified Heat what cannot work: the deployment has failed with the cause, or the guest waits,
-// and it goes on.
+// TestHeatBadInputModeA gives invalid input to a guest of unmodified Heat. Either the deployment fails with the
+// cause, or the guest waits. Then the guest must continue.
 func TestHeatBadInputModeA(t *testing.T) {
 	const template = `
 heat_template_version: 2018-08-31

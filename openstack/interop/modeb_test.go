@@ -20,10 +20,11 @@ import (
 	"github.com/brine-salt/brine/openstack/lab"
 )
 
-// lines are the stock releases that guests run beside ours.
+// lines are the stock releases that guests run in addition to brine.
 var lines = []string{"3006", "3007", "3008"}
 
-// TestHeatH4 is H3 with stock minions of three release lines in the guests, which get their keys by user data.
+// TestHeatH4 is TestHeatH3 with stock minions of three release lines in the guests, which get their keys through user
+// data.
 func TestHeatH4(t *testing.T) {
 	for _, line := range lines {
 		if os.Getenv("BRINE_SALT_"+line) == "" {
@@ -48,8 +49,8 @@ func TestHeatUnmodified(t *testing.T) {
 	checkSteps(t, waitStack(t, cloud, name, "CREATE_COMPLETE"), []*lab.Guest{g}, plainSteps)
 }
 
-// TestHeatTwoEngines has two engines, each with a master of its own over one database: Heat's, which is MariaDB, or a PostgreSQL that an
-// operator names in heat.conf. An order that one engine's master took is done by the other when that engine is killed.
+// TestHeatTwoEngines has two engines, each with its own master, which share a database: Heat's MariaDB, or a
+// PostgreSQL named in heat.conf. If an engine is killed, the other one completes an order of the first one's master.
 func TestHeatTwoEngines(t *testing.T) {
 	t.Run("mariadb", func(t *testing.T) { twoEngines(t, "service", "mysql:") })
 	t.Run("postgresql", func(t *testing.T) {
@@ -93,7 +94,8 @@ func twoEngines(t *testing.T, database, kind string) {
 	}
 }
 
-// TestHeatH8 deletes a stack whose deployment runs: its process tree is gone within five seconds after Heat began.
+// TestHeatH8 deletes a stack while its deployment runs. All its processes must be gone within five seconds after Heat
+// began.
 func TestHeatH8(t *testing.T) {
 	ctx := testContext(t)
 	name := newStack(t, strings.Replace(slowTemplate, "n=0", "sh -c 'sleep 4321 & sleep 4322 & wait' & n=0", 1), lab.StackArgs{})
@@ -149,7 +151,7 @@ outputs:
 `, group, outputs, b)
 }
 
-// TestHeatLargeOutput has a script print 5 MiB: Heat gets the head and the tail of it (H7 in mode B).
+// TestHeatLargeOutput has a script print 5 MiB; Heat must get the beginning and the end of it (H7 in mode B).
 func TestHeatLargeOutput(t *testing.T) {
 	name := newStack(t, oneDeployment("script", "#!/bin/sh\necho begin; head -c 5242880 /dev/zero | tr '\\0' x; echo; echo end\n", "[]"),
 		lab.StackArgs{})
@@ -163,7 +165,7 @@ func TestHeatLargeOutput(t *testing.T) {
 	}
 }
 
-// TestHeatBadInput gives what cannot work. Heat shows the cause, and the guest goes on.
+// TestHeatBadInput gives invalid input. Heat must show the cause, and the guest must continue.
 func TestHeatBadInput(t *testing.T) {
 	ctx := testContext(t)
 	_, err := cloud.Heat.Create(ctx, t.Name(), strings.Replace(oneDeployment("script", "true", "[]"), "{type: OS::Salt::Minion}",
@@ -267,7 +269,7 @@ resources: {s0: {type: OS::Salt::Minion}}
 	}
 }
 
-// waitLog waits until the log of a process has a text.
+// waitLog waits until the log of a process contains a text.
 func waitLog(ctx context.Context, p *lab.Process, text string) error {
 	for {
 		b, err := os.ReadFile(p.Log)

@@ -23,12 +23,12 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/transporttest/certs"
 )
 
-// ownNetwork is the environment variable of a process that has a network of its own and runs one test. Its value is the directory of our
-// programs.
+// ownNetwork is the environment variable of a process that runs one test in its own network. Its value is the
+// directory of brine's programs.
 const ownNetwork = "BRINE_OPENSTACK_NETWORK"
 
-// inOwnNetwork runs the calling test again, in a process with a network of its own: tests there use the addresses and ports of the
-// documentation. It reports whether this is that process.
+// inOwnNetwork runs the calling test again in a process with its own network, since the test uses the addresses and
+// ports of the documentation. It reports whether this is that process.
 func inOwnNetwork(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(ownNetwork) != "" {
@@ -103,12 +103,12 @@ type operation struct {
 	root  string
 	paths *strings.Replacer
 	net   *lab.Network
-	// guests are those in the tenant's network, by name.
+	// guests are the guests in the tenant's network, by name.
 	guests map[string]*lab.Guest
 }
 
-// TestHeatOperator does what docs/openstack/heat.md tells operators, with its snippets, on a Heat that has stacks all the time. Guests are
-// in a tenant's network, behind a router that lets only the documented connections through.
+// TestHeatOperator follows docs/openstack/heat.md with its snippets, on a Heat that always has stacks. Guests are in
+// a tenant's network, behind a router that forwards only the documented connections.
 func TestHeatOperator(t *testing.T) {
 	if !inOwnNetwork(t) {
 		return
@@ -279,7 +279,7 @@ func (o *operation) configure(t *testing.T, ctx context.Context, snippet string)
 	o.restart(t, ctx)
 }
 
-// restart restarts the engines, as an operator does after a change of heat.conf.
+// restart restarts the engines, as after a change of heat.conf.
 func (o *operation) restart(t *testing.T, ctx context.Context) {
 	t.Helper()
 	errs := make([]error, len(engineAddresses))
@@ -400,7 +400,7 @@ func (o *operation) awaitProgram(t *testing.T, ctx context.Context, old []int) {
 	}
 }
 
-// usedOnly holds that guests connected to these addresses and tried no others.
+// usedOnly checks that guests connected to these addresses and tried no others.
 func (o *operation) usedOnly(t *testing.T, ctx context.Context, addresses ...string) {
 	t.Helper()
 	want := map[string]bool{}

@@ -1,4 +1,4 @@
-// Package keystone asks a Keystone (Identity API v3) whose a token is.
+// Package keystone asks a Keystone server (Identity API v3) to which identity a token belongs.
 package keystone
 
 import (
@@ -18,10 +18,10 @@ import (
 	"time"
 )
 
-// ErrDenied is returned for a token that Keystone does not know, or whose user is not allowed.
+// ErrDenied means that Keystone does not accept a token, or that its user is not allowed.
 var ErrDenied = errors.New("the token is denied")
 
-// Bounds of what is read.
+// Limits of tokens and of Keystone's responses.
 const (
 	maxToken  = 16 << 10
 	maxAnswer = 1 << 20
@@ -29,18 +29,20 @@ const (
 
 // Config describes how to reach Keystone, and which tokens are accepted.
 type Config struct {
-	// URL is Keystone's, with or without /v3.
+	// URL is Keystone's URL, with or without /v3.
 	URL string
-	// User, Password and Project are the credentials that ask, with the names of their domains; an empty domain is Default.
+	// User, Password and Project are the credentials for the queries, with the names of their domains; an empty domain
+	// means Default.
 	User, Password, Project   string
 	UserDomain, ProjectDomain string
-	// CACert is a file with the certificates that Keystone's is checked against; empty means those of the system.
+	// CACert is a file of certificates that verify Keystone's; empty means the system's.
 	CACert string
-	// Roles are the names of roles of which a good token has one; Users, if there are any, the names of users of which it has one.
+	// Roles are role names; a valid token has at least one of them. Users are user names; if not empty, a valid token
+	// belongs to one of them.
 	Roles, Users []string
 }
 
-// Identity is whom a token belongs to.
+// Identity is the owner of a token.
 type Identity struct {
 	UserID    string    `json:"user_id"`
 	User      string    `json:"user"`
@@ -50,9 +52,10 @@ type Identity struct {
 	Expires   time.Time `json:"expires"`
 }
 
-// ReadConfig reads the variables of OpenStack's command line (OS_AUTH_URL, OS_USERNAME, OS_PASSWORD, OS_PROJECT_NAME, OS_USER_DOMAIN_NAME,
-// OS_PROJECT_DOMAIN_NAME, OS_CACERT), ALLOW_ROLES and ALLOW_USERS, both with commas: from the lines NAME=value of a file, or from
-// the environment if path is empty. Others must not be able to read the file.
+// ReadConfig reads the variables of OpenStack's command line (OS_AUTH_URL, OS_USERNAME, OS_PASSWORD, OS_PROJECT_NAME,
+// OS_USER_DOMAIN_NAME, OS_PROJECT_DOMAIN_NAME, OS_CACERT), and ALLOW_ROLES and ALLOW_USERS, which are separated by
+// commas. They come from lines NAME=value of a file, or from the environment if path is empty. Other users must not
+// be able to read the file.
 func ReadConfig(path string) (Config, error) {
 	get := os.Getenv
 	if path != "" {
@@ -112,8 +115,8 @@ func readFile(path string) (map[string]string, error) {
 	return values, s.Err()
 }
 
-// Check returns whose a token is. ErrDenied if Keystone does not know it, or its roles or user are not among those of the configuration. Any
-// other error means that this could not be found out.
+// Check returns the identity of a token. It returns ErrDenied if Keystone does not accept the token, or its roles or
+// user are not in the configuration. Any other error means that the result is unknown.
 func Check(ctx context.Context, c Config, token string) (Identity, error) {
 	if token == "" || len(token) > maxToken || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return Identity{}, fmt.Errorf("%w: it has a form that no token has", ErrDenied)
@@ -187,7 +190,7 @@ func (c Config) client() (*http.Client, error) {
 	return &http.Client{Transport: t, CheckRedirect: refuse}, nil
 }
 
-// signIn returns a token of the asking user.
+// signIn returns a token for the queries.
 func (c Config) signIn(ctx context.Context, client *http.Client) (string, error) {
 	type m = map[string]any
 	domain := func(name string) m {

@@ -12,7 +12,7 @@ import (
 	"github.com/brine-salt/brine/openstack/keystone"
 )
 
-// TestCheckRefuses: what Keystone answers decides; a Keystone that fails is no denial.
+// TestCheckRefuses: Keystone's response decides; a failure of Keystone is not a denial.
 func TestCheckRefuses(t *testing.T) {
 	var login, check int
 	var body string

@@ -11,7 +11,7 @@ import (
 	"github.com/brine-salt/brine/openstack/keystone"
 )
 
-// TestPage reads the configuration that docs/openstack/resources.md shows.
+// TestPage reads the configuration on docs/openstack/resources.md.
 func TestPage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/openstack/resources.md")
 	if err != nil {

@@ -65,7 +65,7 @@ func run(ctx context.Context, c *modules.Call) (any, error) {
 	return report(c, p, results, err)
 }
 
-// planText returns a plan as it was signed.
+// planText returns a plan in the form that was signed.
 func planText(given string) ([]byte, error) {
 	if strings.HasPrefix(strings.TrimSpace(given), "{") {
 		return []byte(given), nil
@@ -77,7 +77,7 @@ func planText(given string) ([]byte, error) {
 	return text, nil
 }
 
-// planError is an error with Murano's code: 2 for a plan that means nothing, 9 for a format that is not known, 100 for a script that failed.
+// planError is an error with Murano's code: 2 for an invalid plan, 9 for an unknown format, 100 for a failed script.
 type planError struct {
 	code int64
 	text string
@@ -86,7 +86,7 @@ type planError struct {
 
 func (e *planError) Error() string { return e.text }
 
-// report makes the result of a plan as the agent sends it (muranoagent/execution_result.py).
+// report returns the result of a plan in the form that the agent sends (muranoagent/execution_result.py).
 func report(c *modules.Call, p *plan, results []any, err error) (any, error) {
 	id := make([]byte, 16)
 	if _, err := rand.Read(id); err != nil {
@@ -106,5 +106,5 @@ func report(c *modules.Call, p *plan, results []any, err error) (any, error) {
 		"ErrorCode": code, "Body": body, "Time": c.Now().UTC().Format("2006-01-02 15:04:05.000000")}, nil
 }
 
-// killAfter is how long a script that is to end has after SIGTERM.
+// killAfter is how long a script may take to end after SIGTERM.
 const killAfter = 5 * time.Second

@@ -29,7 +29,7 @@ import (
 
 func TestModule(t *testing.T) { modulestest.Run(t, Module) }
 
-// guest is a minion with a key, and what the engine needs to sign for it.
+// guest is a minion with a key, and what the engine needs to sign plans for it.
 type guest struct {
 	t        *testing.T
 	env      *modules.Env
@@ -38,7 +38,7 @@ type guest struct {
 	stamp    int64
 }
 
-// testKey makes one key for all tests.
+// testKey generates one key for all tests.
 var testKey = sync.OnceValue(func() *rsa.PrivateKey {
 	key, err := rsa.GenerateKey(rand.Reader, minKey)
 	if err != nil {
@@ -74,7 +74,7 @@ func (g *guest) call(text, signature string) modules.Result {
 	return g.registry.Run(g.t.Context(), g.env, modules.Request{Fun: "execplan.run", Args: []any{text, signature}})
 }
 
-// run signs a plan with the next stamp, runs it, and returns its result without what differs each time.
+// run signs a plan with the next stamp, runs it, and returns its result without the parts that always differ.
 func (g *guest) run(plan map[string]any) map[string]any {
 	g.t.Helper()
 	g.stamp++
@@ -104,7 +104,7 @@ func (g *guest) run(plan map[string]any) map[string]any {
 	return out
 }
 
-// plainJSON is a value as JSON has it.
+// plainJSON returns a value after a JSON round trip.
 func plainJSON(t *testing.T, v any) (out any) {
 	t.Helper()
 	b, err := json.Marshal(v)
@@ -139,7 +139,7 @@ func readVectors(t *testing.T) *vectors {
 	return v
 }
 
-// onPath puts programs in front of PATH.
+// onPath creates programs in a directory at the beginning of PATH.
 func onPath(t *testing.T, programs map[string]string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -151,7 +151,8 @@ func onPath(t *testing.T, programs map[string]string) {
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 }
 
-// TestAgentsResults runs plans beside what Murano's agent made of them: the agent by the Body, ours by Calls.
+// TestAgentsResults compares the results of plans with those of Murano's agent. The agent uses the Body, brine uses
+// Calls.
 func TestAgentsResults(t *testing.T) {
 	v := readVectors(t)
 	onPath(t, v.Programs)
@@ -168,7 +169,7 @@ func TestAgentsResults(t *testing.T) {
 					delete(list[i].(map[string]any), "script")
 				}
 			}
-			// The JSON of a node is written with other blanks.
+			// The JSON of a node has different white space.
 			blanks := cmp.Transformer("blanks", func(s string) string { return strings.ReplaceAll(strings.ReplaceAll(s, ": ", ":"), ", ", ",") })
 			if d := cmp.Diff(one.Result, got, cmp.FilterValues(func(a, b string) bool { return strings.HasPrefix(a, "{") }, blanks)); d != "" {
 				t.Error(d)
@@ -177,7 +178,7 @@ func TestAgentsResults(t *testing.T) {
 	}
 }
 
-// TestAgentsRefusals holds that a plan that Murano's agent refuses is refused with its code and words.
+// TestAgentsRefusals: plans that Murano's agent refuses are refused with the same code and text.
 func TestAgentsRefusals(t *testing.T) {
 	g := newGuest(t)
 	for name, one := range readVectors(t).Bad {
@@ -193,7 +194,7 @@ func TestAgentsRefusals(t *testing.T) {
 	}
 }
 
-// TestEnginesSignature takes what Murano's engine signed.
+// TestEnginesSignature verifies a signature made by Murano's engine.
 func TestEnginesSignature(t *testing.T) {
 	signed := readVectors(t).Signed
 	sig, err := hex.DecodeString(signed.Signature)
@@ -212,7 +213,7 @@ func TestEnginesSignature(t *testing.T) {
 	}
 }
 
-// hello is a plan with one script.
+// hello returns a plan with one script.
 func hello() map[string]any {
 	return map[string]any{"FormatVersion": "2.2.0", "ID": "p1",
 		"Scripts": map[string]any{"deploy": map[string]any{"Type": "Application", "EntryPoint": "sh"}},
@@ -264,7 +265,7 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("%d: %v", n, res.Err)
 			}
 		}
-		// A minion that starts again still knows.
+		// The stamp survives a restart of the minion.
 		g2 := newGuest(t)
 		g2.env.Opts()["cachedir"] = g.env.Opts()["cachedir"]
 		if res := g2.call(good, g2.sign("minion", good)); res.Err == nil {
@@ -293,7 +294,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// message is the text of a result that is an error.
+// message returns the text of an error result.
 func message(out map[string]any) string {
 	body, _ := out["Body"].(map[string]any)
 	text, _ := body["Message"].(string)
@@ -316,7 +317,7 @@ func TestBody(t *testing.T) {
 	}
 }
 
-// TestOrder holds that a plan without Calls runs its scripts in its own order, and that the first failure ends it.
+// TestOrder: a plan without Calls runs its scripts in its order, and the first failure ends it.
 func TestOrder(t *testing.T) {
 	g := newGuest(t)
 	text := `{"FormatVersion": "2.2.0", "ID": "p", "Stamp": 1, "Files": {"f": {"Name": "f", "BodyType": "Text", "Body": "#!/bin/sh\npwd"}}, "Scripts": {` +
@@ -357,7 +358,7 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// TestNames holds that no name leads out of the directory of a plan.
+// TestNames: no file name refers to a path outside of the plan's directory.
 func TestNames(t *testing.T) {
 	g := newGuest(t)
 	for _, name := range []string{"../x", "/etc/x", "a/../../x", ".", ".."} {
@@ -372,7 +373,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("%s: %v", name, out)
 		}
 	}
-	// A link that a download brings is not followed.
+	// links in downloaded files are not followed
 	p := hello()
 	p["Scripts"] = map[string]any{"s": map[string]any{"Type": "Application", "EntryPoint": "late", "Files": []any{"repo"}}}
 	p["Files"] = map[string]any{"repo": map[string]any{"Name": "repo", "Type": "Downloadable", "URL": "http://example/x.git"},
@@ -425,7 +426,7 @@ func TestDownloads(t *testing.T) {
 		}
 	}
 
-	// No password of an address is in a result.
+	// results contain no password of a URL
 	onPath(t, map[string]string{"svn": "#!/bin/sh\nfor a; do case $a in *@*) echo \"cannot connect to '$a'\" >&2; esac; done; exit 1\n"})
 	for _, url := range []string{strings.Replace(server.URL, "://", "://ada:s3cret@", 1) + "/none", "http://ada:s3cret@127.0.0.1:1/x", "ftp://ada:s3cret@x/",
 		"ada:s3cret@x/y", "http://ada:s3cret@[x/", "svn://ada:s3cret@svn.example/x"} {

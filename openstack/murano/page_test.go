@@ -15,7 +15,7 @@ import (
 	"github.com/brine-salt/brine/internal/python/yaml"
 )
 
-// docPage returns docs/openstack/murano.md and a snippet of it.
+// docPage returns docs/openstack/murano.md and a snippet in it.
 func docPage(t *testing.T, snippet string) (page, block string) {
 	t.Helper()
 	b, err := os.ReadFile("../../docs/openstack/murano.md")
@@ -29,7 +29,7 @@ func docPage(t *testing.T, snippet string) (page, block string) {
 	return string(b), m[1]
 }
 
-// TestPage does what the page says: makes the key, signs the plan with openssl, and gets the result that is shown.
+// TestPage follows the page: it creates the key, signs the plan with openssl, and compares the result that is shown.
 func TestPage(t *testing.T) {
 	dir := t.TempDir()
 	sh := func(script string) string {
@@ -85,7 +85,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestPageOptions: the table of options is the code's.
+// TestPageOptions: the table of options matches the code.
 func TestPageOptions(t *testing.T) {
 	page, build := docPage(t, "build")
 	source, err := os.ReadFile("trust.go")

@@ -16,28 +16,28 @@ type plan struct {
 	Body              string
 	Scripts           map[string]script
 	Files             map[string]file
-	// Calls are the scripts to run, in their order: what the Body does in Murano's own agent. Without them each script runs once, without
-	// arguments, in the order in which the plan has them.
+	// Calls are the scripts to run, in order; they replace the Body of Murano's agent. Without Calls each script runs
+	// once, without arguments, in the plan's order.
 	Calls []call
 
-	missing []string // keys that a plan must have
-	names   []string // of scripts, in the plan's order
+	missing []string // required keys that are missing
+	names   []string // names of scripts, in the plan's order
 }
 
-// script is something that can be run.
+// script is a script of a plan.
 type script struct {
 	Type, EntryPoint string
 	Files            []fileName
 	Options          map[string]any
 }
 
-// is is an option, which is true unless the plan says otherwise.
+// is reports whether an option is on. Options are on by default.
 func (s script) is(name string) bool {
 	v, ok := s.Options[name]
 	return !ok || v == true
 }
 
-// fileName is the id of a file. In a plan it may also be a map with the id as its one key.
+// fileName is the id of a file. In a plan it may also be a map with the id as its only key.
 type fileName string
 
 func (f *fileName) UnmarshalJSON(b []byte) error {
@@ -51,25 +51,25 @@ func (f *fileName) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*string)(f))
 }
 
-// file is a file of a plan: its content, or where it is downloaded from.
+// file is a file of a plan: its content or its URL.
 type file struct {
 	Name           string
 	BodyType, Body *string
 	Type, URL      *string
 }
 
-// call is one run of a script.
+// call is a run of a script.
 type call struct {
 	Script      string
-	CommandLine string         // of an Application
+	CommandLine string         // for an Application
 	Input       string         // its standard input
-	Attributes  map[string]any // of a recipe or class
+	Attributes  map[string]any // for a recipe or class
 }
 
-// maxPlan bounds a plan with its files.
+// maxPlan limits the size of a plan with its files.
 const maxPlan = 64 << 20
 
-// parsePlan reads a plan. What is wrong with its content is found by validate.
+// parsePlan parses a plan. validate checks its content.
 func parsePlan(text []byte) (*plan, error) {
 	if len(text) > maxPlan {
 		return nil, fmt.Errorf("cannot take the plan: it has more than %d bytes", maxPlan)
@@ -79,7 +79,7 @@ func parsePlan(text []byte) (*plan, error) {
 		return nil, fmt.Errorf("cannot take the plan: it is not a JSON object: %w", errors.Join(err))
 	}
 	p := &plan{FormatVersion: "1.0.0"}
-	// Only the version, stamp and id are needed of a plan in a format that is not known.
+	// For an unknown format, only the version, stamp and id are parsed.
 	for _, k := range [...]struct {
 		name string
 		to   any
@@ -105,7 +105,7 @@ func parsePlan(text []byte) (*plan, error) {
 	return p, nil
 }
 
-// keysOf are the keys of a JSON object in its order.
+// keysOf returns the keys of a JSON object in order.
 func keysOf(raw json.RawMessage) []string {
 	var keys []string
 	d := json.NewDecoder(bytes.NewReader(raw))
@@ -125,7 +125,7 @@ func keysOf(raw json.RawMessage) []string {
 	return keys
 }
 
-// formats are the formats of plans that are known.
+// formats returns the supported formats.
 func formats() []string { return []string{"2.0.0", "2.1.0", "2.2.0"} }
 
 const bodyRefused = "the plan has a Body, which is Python: this agent runs no code of a plan but its Scripts. Leave the Body out, and name in " +
@@ -135,7 +135,7 @@ func wrong(format string, args ...any) error {
 	return &planError{code: 2, text: fmt.Sprintf(format, args...)}
 }
 
-// validate checks a plan by the rules and in the words of muranoagent/validation.py.
+// validate checks a plan by the rules of muranoagent/validation.py, with the same texts.
 func (p *plan) validate() error {
 	if !slices.Contains(formats(), p.FormatVersion) {
 		return &planError{code: 9, text: fmt.Sprintf("Unsupported format version %s (I support versions %s)", p.FormatVersion, strings.Join(formats(), ", "))}
@@ -153,7 +153,7 @@ func (p *plan) validate() error {
 			return err
 		}
 	}
-	// Murano sends a Body of "return" to see whether an agent answers.
+	// Murano sends the Body "return" to check whether an agent responds.
 	if body := strings.TrimSpace(p.Body); body != "" && body != "return" {
 		return wrong(bodyRefused)
 	}
@@ -242,7 +242,7 @@ func (p *plan) validateFile(id string, f file) error {
 	return nil
 }
 
-// recipe reports whether a name is that of a class or recipe. It goes into a manifest and a run list.
+// recipe reports whether a name is valid for a class or recipe. It is inserted into a manifest and a run list.
 func recipe(name string) bool {
 	return !strings.ContainsFunc(name, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-:", r))

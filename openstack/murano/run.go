@@ -21,16 +21,17 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// runner runs the scripts of one plan, in a directory that is removed afterwards.
+// runner runs the scripts of a plan in a directory that is removed afterwards.
 type runner struct {
 	c      *modules.Call
 	plan   *plan
 	dir    string
-	root   *os.Root // of dir: no name of a file leads out of it
+	root   *os.Root // for dir: file names cannot refer to paths outside of it
 	loaded map[string]bool
 }
 
-// execute runs what the plan calls and returns a result for each call: the script, exitCode, stdout and stderr. The first failure ends it.
+// execute runs the plan's calls. It returns a result for each call: the script, exitCode, stdout and stderr. The
+// first failure ends it.
 func execute(ctx context.Context, c *modules.Call, s *settings, p *plan) ([]any, error) {
 	if err := os.MkdirAll(s.storage, 0o700); err != nil {
 		return nil, err
@@ -86,7 +87,7 @@ func (r *runner) call(ctx context.Context, one call) (map[string]any, error) {
 
 func (r *runner) at(name string) string { return filepath.Join(r.dir, filepath.FromSlash(name)) }
 
-// load puts the files of a script into its directory.
+// load writes the files of a script to its directory.
 func (r *runner) load(ctx context.Context, s script, work string) error {
 	if err := r.root.MkdirAll(work, 0o700); err != nil {
 		return err
@@ -123,7 +124,7 @@ func (r *runner) put(ctx context.Context, id string, f file, work string) error 
 	content := []byte(*f.Body)
 	if *f.BodyType == "Base64" {
 		var err error
-		// As Python does, which takes line ends.
+		// As in Python, line ends are allowed.
 		if content, err = base64.StdEncoding.DecodeString(strings.Join(strings.Fields(*f.Body), "")); err != nil {
 			return wrong("the file %s is not Base64: %s", id, err)
 		}
@@ -131,10 +132,10 @@ func (r *runner) put(ctx context.Context, id string, f file, work string) error 
 	return r.root.WriteFile(name, content, 0o600)
 }
 
-// maxDownload bounds a file that is downloaded, downloadTime the time for it.
+// maxDownload limits a downloaded file, and downloadTime the time for it.
 const maxDownload, downloadTime = 4 << 30, 30 * time.Minute
 
-// download fetches a repository of git or Subversion, or a file, into the directory name, as the agent does.
+// download fetches a git or Subversion repository, or a file, into the directory name, as the agent does.
 func (r *runner) download(ctx context.Context, id, address, name string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme == "" {
@@ -197,7 +198,8 @@ func (r *runner) download(ctx context.Context, id, address, name string) error {
 	return nil
 }
 
-// withoutPassword returns an address as a result may show it: of one that cannot be parsed, what follows an @.
+// withoutPassword returns a URL in a form that results may contain. Of an invalid URL it returns the part after the
+// last @.
 func withoutPassword(address string) string {
 	if u, err := url.Parse(address); err == nil && u.Opaque == "" {
 		return u.Redacted()
@@ -205,18 +207,20 @@ func withoutPassword(address string) string {
 	return address[strings.LastIndexByte(address, '@')+1:]
 }
 
-// application runs a program of the plan with a command line, which the shell reads.
+// application runs a program of the plan with a command line, which the shell parses.
 func (r *runner) application(ctx context.Context, one call, s script, work string) (map[string]any, error) {
 	name := path.Join(work, r.plan.Files[s.EntryPoint].Name)
 	if err := r.root.Chmod(name, 0o500); err != nil {
 		return nil, err
 	}
-	// The agent starts "./name" in the directory of the program; a name with a quote or variable in it is read by the shell there.
+	// The agent runs "./name" in the program's directory without quoting the name, so that the shell interprets quotes
+	// and variables in it.
 	line := quote("./"+path.Base(name)) + " " + one.CommandLine
 	return r.program(ctx, s, one.Script, modules.Command{Shell: "/bin/sh", Script: line, Dir: r.at(path.Dir(name)), Stdin: strings.NewReader(one.Input)})
 }
 
-// puppet applies a class of the plan's modules. Attributes are its parameters, which the agent writes where Puppet does not look.
+// puppet applies a class of the plan's modules. Attributes are its parameters; Murano's agent writes them where
+// Puppet does not look.
 func (r *runner) puppet(ctx context.Context, one call, s script, work string) (map[string]any, error) {
 	module, class := split(s.EntryPoint)
 	name := module
@@ -227,7 +231,7 @@ func (r *runner) puppet(ctx context.Context, one call, s script, work string) (m
 	for k, v := range one.Attributes {
 		data[module+"::"+k] = v
 	}
-	// JSON is YAML.
+	// JSON is valid YAML
 	values, err := json.Marshal(data)
 	if err != nil {
 		return nil, err
@@ -245,7 +249,7 @@ func (r *runner) puppet(ctx context.Context, one call, s script, work string) (m
 		Args: []string{"puppet", "apply", "--hiera_config=" + filepath.Join(dir, "hiera.yaml"), "--modulepath", dir, "manifest.pp"}})
 }
 
-// chef runs a recipe of the plan's cookbooks. Attributes are the cookbook's.
+// chef runs a recipe of the plan's cookbooks. Attributes are those of the cookbook.
 func (r *runner) chef(ctx context.Context, one call, s script, work string) (map[string]any, error) {
 	book, recipe := split(s.EntryPoint)
 	cookbooks := r.at(work)
@@ -280,7 +284,7 @@ func (r *runner) chef(ctx context.Context, one call, s script, work string) (map
 	return r.program(ctx, s, s.EntryPoint, modules.Command{Dir: r.at(work), Args: []string{"chef-solo", "-j", "node.json", "-c", filepath.Join(r.at(work), "solo.rb")}})
 }
 
-// keep writes a file unless the plan has it.
+// keep writes a file if the plan does not contain it.
 func (r *runner) keep(name, text string) error {
 	if _, err := r.root.Lstat(name); err == nil {
 		return nil
@@ -288,7 +292,7 @@ func (r *runner) keep(name, text string) error {
 	return r.root.WriteFile(name, []byte(text), 0o600)
 }
 
-// program runs a program and returns the agent's result for it. name is its name in failures.
+// program runs a program and returns the result in the agent's form. name is used in error texts.
 func (r *runner) program(ctx context.Context, s script, name string, cmd modules.Command) (map[string]any, error) {
 	cmd.Grace = killAfter
 	res, err := r.c.Cmd(ctx, cmd)
@@ -296,7 +300,7 @@ func (r *runner) program(ctx context.Context, s script, name string, cmd modules
 		return nil, err
 	}
 	if s.Type != application {
-		// The agent adds the errors of these programs, which they print among the rest.
+		// As in the agent, errors that these programs print to standard output are added to standard error.
 		for line := range bytes.Lines(res.Stdout) {
 			if bytes.Contains(line, []byte("ERROR")) {
 				res.Stderr = append(append(res.Stderr, bytes.TrimRight(line, "\r\n")...), '\n')
@@ -310,7 +314,7 @@ func (r *runner) program(ctx context.Context, s script, name string, cmd modules
 	return out, nil
 }
 
-// output returns the text of a stream without surrounding blanks, or nil if it is empty or the plan does not want it.
+// output returns the text of a stream without surrounding white space, or nil if the stream is empty or not captured.
 func output(b []byte, wanted bool) any {
 	text := strings.TrimSpace(strings.ToValidUTF8(string(b), "\uFFFD"))
 	if !wanted || len(b) == 0 {
@@ -319,16 +323,16 @@ func output(b []byte, wanted bool) any {
 	return text
 }
 
-// split cuts "module::class" at the last "::".
+// split splits "module::class" at the last "::".
 func split(name string) (string, string) {
 	i := strings.LastIndex(name, "::")
 	return name[:i], name[i+2:]
 }
 
-// quote is a text as one word of the shell.
+// quote quotes a text as one word for the shell.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// ruby is a text as a literal of Ruby.
+// ruby returns a text as a Ruby literal.
 func ruby(s string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(s) + "'"
 }

@@ -22,14 +22,14 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// settings are the option murano of the minion's configuration.
+// settings is the option murano of the minion's configuration.
 type settings struct {
 	key     *rsa.PublicKey
-	queue   string // what a signature begins with
+	queue   string // the prefix of signed plans
 	storage string
 }
 
-// readSettings reads the option. A minion without a key runs no plans.
+// readSettings parses the option. A minion without a key runs no plans.
 func readSettings(c *modules.Call) (*settings, error) {
 	conf, _ := c.Opt("murano").(map[string]any)
 	s := &settings{}
@@ -75,10 +75,10 @@ func readSettings(c *modules.Call) (*settings, error) {
 	return s, nil
 }
 
-// minKey is the shortest RSA key that is trusted.
+// minKey is the minimum size of an RSA key in bits.
 const minKey = 2048
 
-// publicKey reads a public key in PEM, of the form PKCS #1 as Murano's engine writes it, or PKIX.
+// publicKey parses a public key in PEM: in PKCS #1, as Murano's engine writes it, or in PKIX.
 func publicKey(text string) (*rsa.PublicKey, error) {
 	block, _ := pem.Decode([]byte(text))
 	if block == nil {
@@ -101,8 +101,8 @@ func publicKey(text string) (*rsa.PublicKey, error) {
 	return key, nil
 }
 
-// verify checks the signature of the queue's name and the plan (murano/engine/system/agent.py, _sign). A plan for another minion has
-// another name in front.
+// verify verifies the signature of the queue's name followed by the plan (murano/engine/system/agent.py, _sign). So a
+// plan for another minion, whose queue has another name, is not accepted.
 func (s *settings) verify(plan []byte, signature string) error {
 	sig, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(signature), ""))
 	if err != nil {
@@ -115,10 +115,10 @@ func (s *settings) verify(plan []byte, signature string) error {
 	return nil
 }
 
-var stampMu sync.Mutex // one plan at a time is compared with the last one
+var stampMu sync.Mutex // compare one plan at a time with the last one
 
-// stamp takes a plan's stamp if it is greater than the last one's, and keeps it: a plan that was taken is not taken again, even if its run
-// was cut off.
+// stamp stores a plan's stamp if it is greater than the last one. Otherwise it returns an error: an accepted plan is
+// not accepted again, even if its run was interrupted.
 func (s *settings) stamp(n int64) error {
 	if n <= 0 {
 		return errors.New("cannot take the plan: it has no Stamp, so it could be sent again")

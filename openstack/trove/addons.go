@@ -17,8 +17,8 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// Trove's modules are files that an operator attaches to instances; a driver of the module's type applies them. This agent has Trove's
-// driver ping.
+// Trove's modules are files that an operator attaches to instances. A driver for the module's type applies them. This
+// agent has Trove's driver ping.
 
 const (
 	contentsFile = "contents.dat"
@@ -26,7 +26,7 @@ const (
 	forAll       = "all"
 )
 
-// addon is a module of Trove as it is sent.
+// addon is a module of Trove in the form in which it is sent.
 type addon struct {
 	id, kind, name, tenant, datastore, version string
 	contents                                   []byte
@@ -77,7 +77,7 @@ func isFolder(s string) bool {
 	return s != "" && filepath.IsLocal(s) && !strings.ContainsAny(s, `/\`) && s != "."
 }
 
-// addonMap is the module within what Trove sends for it.
+// addonMap returns the module in the value that Trove sends for it.
 func addonMap(v any) (map[string]any, error) {
 	outer, _ := v.(map[string]any)
 	m, ok := outer["module"].(map[string]any)
@@ -87,7 +87,7 @@ func addonMap(v any) (map[string]any, error) {
 	return m, nil
 }
 
-// applyModules is module_apply: those with priority first, then by their order.
+// applyModules implements module_apply: first modules with priority, then in their order.
 func (g *guest) applyModules(_ context.Context, v any) (any, error) {
 	list, ok := v.([]any)
 	if !ok {
@@ -152,7 +152,7 @@ func (g *guest) applyAddon(a addon) (map[string]any, error) {
 	return result, g.writeResult(path.Join(dir, resultFile), result)
 }
 
-// ping is Trove's driver of that name: its message is the value of message in the contents.
+// ping implements Trove's driver ping. Its message is the value of message in the contents.
 func ping(contents string) (message string, ok bool) {
 	for line := range strings.Lines(contents) {
 		key, value, found := strings.Cut(strings.TrimSpace(line), "=")
@@ -187,7 +187,7 @@ func (g *guest) writeResult(file string, m map[string]any) error {
 	return nil
 }
 
-// listModules is module_list: the last applied first.
+// listModules implements module_list: the last applied module first.
 func (g *guest) listModules() (any, error) {
 	admin := pytext.Truth(g.req["is_admin"])
 	files, err := filepath.Glob(g.c.Path(path.Join(g.modulesDir, "*", "*", resultFile)))
@@ -222,7 +222,7 @@ func (g *guest) listModules() (any, error) {
 	return list, nil
 }
 
-// removeModule is module_remove. What the module was stays on disk, marked as removed.
+// removeModule implements module_remove. The module's data remains on disk, marked as removed.
 func (g *guest) removeModule() error {
 	m, err := addonMap(g.c.Value("module"))
 	if err != nil {

@@ -32,7 +32,7 @@ const (
 	backupFailed    = "FAILED"
 )
 
-// createBackup makes a backup. Its state goes to Trove's conductor at the beginning and at the end.
+// createBackup creates a backup. It sends the state to Trove's conductor at the beginning and at the end.
 func (g *guest) createBackup(ctx context.Context, v any) error {
 	info, ok := v.(map[string]any)
 	if !ok {
@@ -64,20 +64,20 @@ func (g *guest) createBackup(ctx context.Context, v any) error {
 	return err
 }
 
-// backedUp is a backup that is in the store.
+// backedUp is a stored backup.
 type backedUp struct{ location, checksum string }
 
-// backupPlan is how a backup is made.
+// backupPlan describes how to create a backup.
 type backupPlan struct {
-	suffix string   // of the object's name
-	args   []string // the program, whose standard output is the backup
+	suffix string   // suffix of the object's name
+	args   []string // the program; its standard output is the backup
 	// finish returns the metadata of the backup once the program has ended.
 	finish func(ctx context.Context) (map[string]string, error)
-	// discard removes what the plan needs on disk.
+	// discard removes the plan's files on disk.
 	discard func()
 }
 
-// backUp streams the data through compression and encryption to the store.
+// backUp streams the data to the store, compressed and encrypted.
 func (g *guest) backUp(ctx context.Context, id string, info, parent map[string]any) (done backedUp, err error) {
 	s, err := g.openStore(ctx)
 	if err != nil {
@@ -110,7 +110,7 @@ func (g *guest) backUp(ctx context.Context, id string, info, parent map[string]a
 		writer.CloseWithError(g.stream(streaming, writer, sum256, plan.args))
 	}()
 	checksum, err := s.put(ctx, container, name, reader, meta)
-	// If the store failed, the program still runs: it must have ended before the next backup starts.
+	// If the store has failed, the program is still running. It must end before the next backup starts.
 	stop()
 	_ = reader.CloseWithError(errors.New("the store takes no more"))
 	<-ended
@@ -129,7 +129,7 @@ func (g *guest) backUp(ctx context.Context, id string, info, parent map[string]a
 	return backedUp{s.location(container, name), checksum}, nil
 }
 
-// backupMeta is the metadata of a backup in the store.
+// backupMeta returns the metadata of a backup in the store.
 func (g *guest) backupMeta(ctx context.Context, s store, location string) (map[string]string, error) {
 	container, name, err := s.locate(location)
 	if err != nil {
@@ -164,12 +164,12 @@ func (g *guest) stream(ctx context.Context, w, sum io.Writer, args []string) err
 	return out.Flush()
 }
 
-// pipe runs one of the datastore's programs, or tar, whose output or input may be a stream.
+// pipe runs a program of the datastore, or tar, with a stream as its output or input.
 func (g *guest) pipe(ctx context.Context, cmd modules.Command) error {
 	return g.pipeAs(ctx, cmd, rootInside)
 }
 
-// pipeAs is pipe with the user that the program has in a container. Its error has the last lines of what the program said.
+// pipeAs is like pipe, and sets the user in a container. Its error contains the last lines of the program's output.
 func (g *guest) pipeAs(ctx context.Context, cmd modules.Command, user string) error {
 	name := cmd.Args[0]
 	if name != "tar" {
@@ -195,7 +195,7 @@ type nopCloser struct{ io.Writer }
 
 func (nopCloser) Close() error { return nil }
 
-// restoreBackup fills the empty data directory from a backup and the backups that it builds upon.
+// restoreBackup fills the empty data directory from a backup and the backups that it is based on.
 func (g *guest) restoreBackup(ctx context.Context, info map[string]any) error {
 	s, err := g.openStore(ctx)
 	if err != nil {
@@ -212,7 +212,7 @@ func (g *guest) restoreBackup(ctx context.Context, info map[string]any) error {
 	}
 	if err := g.restoreChain(ctx, s, location, checksum, 0); err != nil {
 		for _, dir := range g.dataDirs() {
-			_ = emptyDir(g.c.Path(dir)) // a half of a database must not be started
+			_ = emptyDir(g.c.Path(dir)) // an incomplete database must not be started
 		}
 		return modules.Errorf("cannot restore the backup %s: %v", textOf(info, "id"), err)
 	}
@@ -224,10 +224,10 @@ func (g *guest) restoreBackup(ctx context.Context, info map[string]any) error {
 	return nil
 }
 
-// maxChain bounds the backups that build upon each other.
+// maxChain limits the length of a chain of incremental backups.
 const maxChain = 1000
 
-// restoreChain restores a backup after those that it builds upon.
+// restoreChain restores a backup after those that it is based on.
 func (g *guest) restoreChain(ctx context.Context, s store, location, checksum string, depth int) error {
 	if depth > maxChain {
 		return modules.Errorf("more than %d backups build upon each other", maxChain)
@@ -243,7 +243,7 @@ func (g *guest) restoreChain(ctx context.Context, s store, location, checksum st
 	defer func() { _ = o.Close() }()
 	parent := o.meta["parent_location"]
 	if parent != "" {
-		// The child is opened again when its turn comes: a store may end a connection that waits.
+		// Reopen it later: a store may close an idle connection.
 		_ = o.Close()
 		if err := g.restoreChain(ctx, s, parent, o.meta["parent_checksum"], depth+1); err != nil {
 			return err
@@ -257,7 +257,7 @@ func (g *guest) restoreChain(ctx context.Context, s store, location, checksum st
 	})
 }
 
-// unpack decrypts and decompresses a backup into a program, and checks what it has read to the end.
+// unpack decrypts and decompresses a backup, passes it to a program, and verifies its checksum.
 func (g *guest) unpack(ctx context.Context, o *object, name, checksum string, args []string) error {
 	sum, sum256 := md5.New(), sha256.New()
 	all := io.TeeReader(o, io.MultiWriter(sum, sum256))
@@ -273,7 +273,7 @@ func (g *guest) unpack(ctx context.Context, o *object, name, checksum string, ar
 		err = g.pipe(ctx, modules.Command{Args: args, Stdin: plain})
 	}
 	if err == nil {
-		_, err = io.Copy(io.Discard, plain) // to its checksum
+		_, err = io.Copy(io.Discard, plain) // read up to the checksum
 	}
 	if _, rest := io.Copy(io.Discard, all); err == nil {
 		err = rest
@@ -290,7 +290,7 @@ func (g *guest) unpack(ctx context.Context, o *object, name, checksum string, ar
 	return nil
 }
 
-// The parameters of "openssl enc -aes-256-cbc -md sha512 -pbkdf2 -iter 10000 -salt", which Trove's own backups have.
+// The parameters of "openssl enc -aes-256-cbc -md sha512 -pbkdf2 -iter 10000 -salt", which Trove uses for backups.
 const (
 	opensslMagic = "Salted__"
 	saltSize     = 8
@@ -307,7 +307,7 @@ func cipherOf(password string, salt []byte) (cipher.Block, []byte, error) {
 	return block, b[keySize:], err
 }
 
-// encrypt encrypts what is written to it, up to Close.
+// encrypt returns a writer that encrypts to w. Close completes the output.
 func encrypt(w io.Writer, password string) (io.WriteCloser, error) {
 	salt := make([]byte, saltSize)
 	if _, err := rand.Read(salt); err != nil {
@@ -347,7 +347,7 @@ func (e *encrypter) Close() error {
 	return err
 }
 
-// decrypt yields what encrypt was given.
+// decrypt returns a reader for the data that encrypt has encrypted.
 func decrypt(r io.Reader, password string) (io.Reader, error) {
 	head := make([]byte, len(opensslMagic)+saltSize)
 	if _, err := io.ReadFull(r, head); err != nil || string(head[:len(opensslMagic)]) != opensslMagic {
@@ -363,7 +363,7 @@ func decrypt(r io.Reader, password string) (io.Reader, error) {
 type decrypter struct {
 	r     *bufio.Reader
 	mode  cipher.BlockMode
-	plain []byte // decrypted, not read yet
+	plain []byte // decrypted data that has not been read
 	buf   [4096]byte
 	ended bool
 }
@@ -404,7 +404,7 @@ func emptyDir(dir string) error {
 	return err
 }
 
-// giveAwayAll makes a directory and all in it the datastore's.
+// giveAwayAll makes the datastore's user the owner of a directory and everything in it.
 func (g *guest) giveAwayAll(dir string) error {
 	uid, gid, ok, err := g.ownerIDs()
 	if err != nil || !ok {

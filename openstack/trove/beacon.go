@@ -8,8 +8,9 @@ import (
 
 func init() { modules.RegisterSourceOf(modules.KindBeacons, beacons{}) }
 
-// beacons is where a minion finds the beacon trove: the heartbeat of Trove's guest. Its events have the tag
-// salt/beacon/<id>/trove/heartbeat and are silent until prepare has ended (trove.guestagent.datastore.manager.Manager.update_status).
+// beacons is the source of the beacon trove, the heartbeat of Trove's guest agent. Its events have the tag
+// salt/beacon/<id>/trove/heartbeat. There are none until prepare has ended
+// (trove.guestagent.datastore.manager.Manager.update_status).
 type beacons struct{}
 
 var _ modules.Source = beacons{}
@@ -27,7 +28,7 @@ func (beacons) Modules(*modules.Registry, *modules.Env) []*modules.Module {
 	return []*modules.Module{beacon}
 }
 
-// Reset has nothing to look for.
+// Reset does nothing: there is no cache.
 func (beacons) Reset() {}
 
 var beacon = &modules.Module{Name: "trove", Doc: "The heartbeat of Trove's guest.", Funcs: []modules.Def{
@@ -45,7 +46,7 @@ func validateBeacon(_ context.Context, c *modules.Call) (any, error) {
 	return []any{true, "Valid beacon configuration"}, nil
 }
 
-// beat returns one heartbeat, or none before the instance is prepared.
+// beat returns a heartbeat, or an empty list before the instance is prepared.
 func beat(ctx context.Context, c *modules.Call) (any, error) {
 	s, err := readSettings(c.Opt("trove"))
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// The groups of overrides, by which their files sort (trove.guestagent.common.configuration).
+// Groups of overrides. Their names determine the order of the files (trove.guestagent.common.configuration).
 const (
 	systemBefore = "10-system"
 	userGroup    = "20-user"
@@ -34,7 +34,7 @@ type override struct {
 	number              int
 }
 
-// overrides are the files of a group, of all groups for "", in the order in which the server reads them.
+// overrides returns the files of a group, or of all groups for "", in the order in which the server reads them.
 func (g *guest) overrides(group string) ([]override, error) {
 	entries, err := os.ReadDir(g.c.Path(g.includeDir))
 	if err != nil && !missing(err) {
@@ -65,7 +65,7 @@ func (g *guest) findOverride(group, change string) (*override, error) {
 	return nil, err
 }
 
-// applyOverride writes a change, over what the change had before.
+// applyOverride writes the values of a change. It keeps other values that the change had.
 func (g *guest) applyOverride(group, change string, values map[string]any) error {
 	if err := g.ensureDir(g.includeDir, 0o755); err != nil {
 		return err
@@ -115,7 +115,7 @@ func (g *guest) removeOverride(group, change string) error {
 	return atomicfile.SyncDir(g.c.Path(g.includeDir))
 }
 
-// configured is an option's value in the configuration files: the last one counts.
+// configured returns an option's value in the configuration files. The last file takes precedence.
 func (g *guest) configured(name string) (string, error) {
 	list, err := g.overrides("")
 	if err != nil {
@@ -157,7 +157,7 @@ func (g *guest) resetConfigurationCall() error {
 	return g.resetConfiguration(m["config_contents"])
 }
 
-// userOverrides writes a configuration group's values.
+// userOverrides writes the values of a configuration group.
 func (g *guest) userOverrides(v any) error {
 	if !pytext.Truth(v) {
 		return nil

@@ -11,16 +11,17 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// What follows is the container way of Trove's agent (trove.guestagent.utils.docker): the server is a container of Docker, of an image whose tag
-// is the datastore's version, and its own programs run in containers of the same image while they work.
+// With the container method of Trove's agent (trove.guestagent.utils.docker), the server is a Docker container. The
+// tag of its image is the datastore's version. The datastore's programs run in temporary containers of the same
+// image.
 //
 //	guest ─ start, stop, restart ─▶ docker run, start, stop, restart ─▶ the container "database"
 //	      ─ pipe, asOwner ────────▶ docker run --rm ──────────────────▶ initdb, mariabackup, pg_rewind …
 //	      ─ SQL ──────────────────▶ the server's socket on the host
 //
-// All containers have the host's network, and its directories under the same paths.
+// All containers use the host's network, and mount its directories at the same paths.
 
-// The ways in which a datastore runs.
+// The methods of running a datastore.
 const (
 	wayPackages  = "packages"
 	wayContainer = "container"
@@ -29,12 +30,12 @@ const (
 // databaseContainer is the name of the server's container, as in Trove.
 const databaseContainer = "database"
 
-// rootInside is the user of programs that read every file of the host's directories that they are given.
+// rootInside is the user of programs that must read all files in the mounted directories.
 const rootInside = "0:0"
 
 func (s *settings) inContainer() bool { return s.way == wayContainer }
 
-// docker runs the program docker and returns what it printed.
+// docker runs the program docker and returns its output.
 func (g *guest) docker(ctx context.Context, args ...string) (string, error) {
 	r, err := g.c.Cmd(ctx, modules.Command{Args: g.dockerArgs(args...), Dir: "/"})
 	if err != nil {
@@ -55,7 +56,8 @@ func (g *guest) containerImage(ctx context.Context) (string, error) {
 	return g.docker(ctx, "container", "ls", "--all", "--filter=name=^/"+databaseContainer+"$", "--format={{.Image}}")
 }
 
-// image returns the image of the datastore: that of the server's container, or without one that of the version.
+// image returns the image of the datastore: that of the server's container or, if there is none, that of the
+// configured version.
 func (g *guest) image(ctx context.Context) (string, error) {
 	image, err := g.containerImage(ctx)
 	if err != nil || image != "" {
@@ -67,7 +69,7 @@ func (g *guest) image(ctx context.Context) (string, error) {
 	return g.dockerImage + ":" + g.version, nil
 }
 
-// mounts are the directories of the host that every container has.
+// mounts returns docker's options for the host directories that every container mounts.
 func (g *guest) mounts() []string {
 	var args []string
 	for _, dir := range []string{g.mountPoint, path.Dir(g.configFile), g.socketDir()} {
@@ -79,7 +81,7 @@ func (g *guest) mounts() []string {
 	return args
 }
 
-// socketDir is the directory of the server's socket.
+// socketDir returns the directory of the server's socket.
 func (s *settings) socketDir() string {
 	if s.manager == managerPostgres {
 		return s.socket
@@ -87,10 +89,10 @@ func (s *settings) socketDir() string {
 	return path.Dir(s.socket)
 }
 
-// ownerInside is the user that the server and the programs of its data run as.
+// ownerInside returns the user that the server and the programs for its data run as.
 func (g *guest) ownerInside() string { return g.owner + ":" + g.owner }
 
-// controlContainer starts, stops or restarts the server's container. The first start makes it.
+// controlContainer starts, stops or restarts the server's container. The first start creates it.
 func (g *guest) controlContainer(ctx context.Context, fun string) error {
 	image, err := g.containerImage(ctx)
 	if err != nil {
@@ -118,14 +120,14 @@ func (g *guest) controlContainer(ctx context.Context, fun string) error {
 	args := slices.Concat([]string{"run", "--detach", "--name=" + databaseContainer, "--restart=unless-stopped", "--network=host",
 		"--user=" + g.ownerInside()}, g.mounts(), g.db.serverOptions(), []string{image}, g.db.serverArgs())
 	if _, err = g.docker(ctx, args...); err != nil {
-		// One that was made and did not start would be taken for the server the next time.
+		// A container that was created but did not start would be regarded as the server next time.
 		_, _ = g.docker(context.WithoutCancel(ctx), "rm", "--force", databaseContainer)
 	}
 	return err
 }
 
-// inside returns the command that runs one of the datastore's programs: in a container, or directly. user is the user
-// in the container. done ends a container that outlives its command, as happens when the command is killed.
+// inside returns the command that runs a program of the datastore, in a container or directly. user is the user in
+// the container. done removes a container that survives its command, as happens when the command is killed.
 func (g *guest) inside(ctx context.Context, cmd modules.Command, user string) (inside modules.Command, done func(), err error) {
 	if !g.inContainer() {
 		return cmd, func() {}, nil
@@ -140,7 +142,7 @@ func (g *guest) inside(ctx context.Context, cmd modules.Command, user string) (i
 	}
 	name := databaseContainer + "-" + path.Base(cmd.Args[0]) + "-" + strconv.FormatInt(g.c.Now().UnixNano(), 36)
 	temp := os.TempDir()
-	// Docker's log would keep a copy of what the program prints: the whole database, for a backup.
+	// Docker's log would contain a copy of the program's output: for a backup, the whole database.
 	args := slices.Concat(g.dockerArgs("run", "--rm", "--log-driver=none", "--name="+name, "--network=host", "--user="+user, "--volume="+temp+":"+temp,
 		"--volume="+users+":/etc/passwd:ro", "--entrypoint="+cmd.Args[0]), g.mounts())
 	if cmd.Stdin != nil {
@@ -148,7 +150,7 @@ func (g *guest) inside(ctx context.Context, cmd modules.Command, user string) (i
 	}
 	for _, setting := range cmd.Env {
 		variable, _, _ := strings.Cut(setting, "=")
-		args = append(args, "--env="+variable) // the value comes from the environment: a command line is for all to see
+		args = append(args, "--env="+variable) // the value comes from the environment, since all users can read command lines
 	}
 	arguments := cmd.Args[1:]
 	cmd.Args = slices.Concat(args, []string{image}, arguments)
@@ -160,8 +162,8 @@ func (g *guest) inside(ctx context.Context, cmd modules.Command, user string) (i
 	}, nil
 }
 
-// writeUsers writes the file of users that the containers of programs have, and returns where the host has it: PostgreSQL's programs ask for the name
-// of the user that they run as, and an image does not know the one of this guest.
+// writeUsers writes the passwd file for the containers of programs, and returns its path on the host. PostgreSQL's
+// programs look up the user that they run as, and an image does not contain this guest's user.
 func (g *guest) writeUsers() (string, error) {
 	file := path.Join(g.stateDir, "container.passwd")
 	if err := os.MkdirAll(g.c.Path(g.stateDir), 0o755); err != nil {
@@ -169,12 +171,13 @@ func (g *guest) writeUsers() (string, error) {
 	}
 	text := "root:x:0:0:root:/root:/bin/sh\ndatabase:x:" + g.owner + ":" + g.owner + ":database:" + g.mountPoint + ":/bin/sh\n"
 	if b, err := os.ReadFile(g.c.Path(file)); err == nil && string(b) == text {
-		return g.c.Path(file), nil // containers that run now have it
+		return g.c.Path(file), nil // running containers have mounted it
 	}
 	return g.c.Path(file), g.markWith(path.Base(file), text)
 }
 
-// upgradeContainer replaces the server's container by one of another version, on the same data. The old image goes once the new server answers.
+// upgradeContainer replaces the server's container by one of another version with the same data. It removes the old
+// image after the new server has answered.
 func (g *guest) upgradeContainer(ctx context.Context, version string) error {
 	old, err := g.containerImage(ctx)
 	if err != nil {

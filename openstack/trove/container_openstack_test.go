@@ -19,11 +19,12 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// newContainers is what an instance needs whose server runs in a container: a daemon that has the image of a database. The first program is the server.
+// newContainers prepares an instance whose server runs in a container: it starts a Docker daemon with an image of a
+// database. The first program is the server.
 func newContainers(t *testing.T, image, owner, dirs string, programs ...string) (options map[string]any, docker func(args ...string) string) {
 	t.Helper()
 	socket := testserver.Docker(t)
-	// As in the images that Trove takes, what it is started with are arguments of the server.
+	// As in the images that Trove uses, the container's arguments are the server's arguments.
 	testserver.Image{Tag: image, Programs: programs, Reads: dirs, Entrypoint: "#!/bin/sh\ncase \"${1:--}\" in -*) exec " + programs[0] +
 		" \"$@\" ;; esac\nexec \"$@\"\n"}.Import(t, socket)
 	u, err := user.Lookup(owner)
@@ -50,7 +51,7 @@ func newContainers(t *testing.T, image, owner, dirs string, programs ...string) 
 	return map[string]any{"way": "container", "docker_socket": socket, "docker_image": name, "database_service_uid": u.Uid, "service": "none"}, docker
 }
 
-// A containerCase is a database whose server runs in containers.
+// A containerCase is a database that runs in containers.
 type containerCase struct {
 	image, newer string
 	owner, dirs  string
@@ -61,7 +62,7 @@ type containerCase struct {
 	as           func(i *instance, user, password string) string
 }
 
-// asMaria logs in over the socket, for containers have a network of their own here.
+// asMaria logs in through the socket, since these containers have their own network.
 func asMaria(i *instance, name, password string) string {
 	cmd := exec.CommandContext(i.t.Context(), testserver.Program(i.t, "mariadb"), "--no-defaults", "--socket="+i.dir+"/s", "-u", name, "-N", "-B", "-e", "SELECT CURRENT_USER()")
 	cmd.Env = append(os.Environ(), "MYSQL_PWD="+password)
@@ -76,8 +77,8 @@ func asPostgres(i *instance, name, password string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// TestTroveContainers runs instances in the container way against a real Docker: an instance's life, backups, a restore onto an empty instance, an
-// upgrade to another image, and a program that is stopped.
+// TestTroveContainers runs instances with the container method in a real Docker: the life cycle of an instance,
+// backups, the restore to an empty instance, an upgrade to another image, and a cancelled program.
 func TestTroveContainers(t *testing.T) {
 	postgres := filepath.Dir(filepath.Dir(testserver.Program(t, "postgres")))
 	version := filepath.Base(postgres)
@@ -139,7 +140,7 @@ func (c containerCase) run(t *testing.T) {
 	_, version, _ := strings.Cut(c.image, ":")
 	a.must("start_db_with_conf_changes", `{"config_contents": `+quoteJSON(c.config(a))+`, "ds_version": "`+version+`"}`)
 
-	// Backups, and an empty instance on another host.
+	// backups, and an empty instance on another host
 	a.seen()
 	at := a.backUp(func() { c.query(a, "INSERT INTO t SELECT MAX(i)+1 FROM t") })
 	only()
@@ -154,7 +155,7 @@ func (c containerCase) run(t *testing.T) {
 		t.Errorf("ada is %q after the restore", got)
 	}
 
-	// Another version is another image, on the same data.
+	// another version is another image with the same data
 	docker("tag", c.image, c.newer)
 	_, newer, _ := strings.Cut(c.newer, ":")
 	a.must("upgrade", `{"upgrade_info": {"datastore_version": "`+newer+`"}}`)
@@ -169,7 +170,7 @@ func (c containerCase) run(t *testing.T) {
 	}
 	a.must("create_backup", `{"backup_info": {"id": "after", "datastore": "x", "datastore_version": "1"}}`)
 
-	// A program whose call is cancelled ends, in its container too.
+	// A cancelled call ends its program, also in a container.
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	g := a.guest()
@@ -178,7 +179,8 @@ func (c containerCase) run(t *testing.T) {
 	}
 	only()
 
-	// A version that no registry has: the error names it, and the next start does not take a half for a server.
+	// For a version that no registry has, the error contains the version, and the next start must not regard a partial
+	// container as the server.
 	if got := a.fails("upgrade", `{"upgrade_info": {"datastore_version": "0.0.0"}}`); !strings.Contains(got, ":0.0.0") {
 		t.Errorf("an unknown version: %s", got)
 	}

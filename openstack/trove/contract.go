@@ -1,21 +1,21 @@
 package trove
 
-// Method is a function that Trove calls in a guest.
+// Method is a method that Trove calls in a guest agent.
 type Method struct {
-	// Name is the method's name on Trove's wire and the function's name in the module.
+	// Name is the method's name in Trove's protocol and the function's name in the module.
 	Name string
-	// Cast marks a method whose end Trove does not wait for.
+	// Cast marks a method for which Trove does not wait.
 	Cast bool
-	// Timeout is how long Trove waits for the answer of a call.
+	// Timeout is how long Trove waits for the result of a call.
 	Timeout Timeout
-	// Version is the version of the guest's interface that has the method in this form.
+	// Version is the version of the guest interface that has the method in this form.
 	Version string
-	// Since is the first release of Trove that has the method: 2013 for Icehouse's first sources, else the number of the release.
-	// Methods between them count as 18.
+	// Since is the first release of Trove with the method: 2013 for the first sources of Icehouse, otherwise the
+	// number of the release. Methods of the releases between these have 18.
 	Since int
 }
 
-// Timeout is a class of timeouts; Trove's options set the seconds.
+// Timeout is a class of timeouts. Trove's options set the seconds.
 type Timeout uint8
 
 // The classes of timeouts.
@@ -26,7 +26,7 @@ const (
 	Snapshot                 // agent_replication_snapshot_timeout
 )
 
-// Seconds is the default of Trove's option.
+// Seconds returns the default of Trove's option.
 func (t Timeout) Seconds() int {
 	switch t {
 	case Low:
@@ -39,7 +39,7 @@ func (t Timeout) Seconds() int {
 	return 0
 }
 
-// Methods returns what Trove calls in a guest, sorted by name. Callers must not change it.
+// Methods returns the methods that Trove calls in a guest agent, sorted by name. Callers must not change it.
 func Methods() []Method { return methods[:] }
 
 var methods = [...]Method{

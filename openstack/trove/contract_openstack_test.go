@@ -13,12 +13,12 @@ import (
 	"github.com/brine-salt/brine/internal/testkit/prereq"
 )
 
-// TestTroveT1Recorded runs testdata/contract.py with Debian's Trove 18 and compares what it prints with what is kept.
+// TestTroveT1Recorded runs testdata/contract.py with Debian's Trove 18 and compares its output with the recorded one.
 func TestTroveT1Recorded(t *testing.T) {
 	compareRecorded(t, "/usr/bin/python3", "api-18.json")
 }
 
-// compareRecorded runs the extractor with a Python that has Trove.
+// compareRecorded runs the extractor with a Python that has Trove installed.
 func compareRecorded(t *testing.T, python, file string) {
 	t.Helper()
 	if err := exec.Command(python, "-c", "import trove").Run(); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/brine-salt/brine/modules/modulestest"
 )
 
-// recorded is what Trove's own classes say (testdata/contract.py), or its sources of 2013.
+// recorded is the data from Trove's classes (testdata/contract.py), or from its sources of 2013.
 type recorded struct {
 	Version string `json:"api_version"`
 	Methods map[string]struct {
@@ -27,7 +27,7 @@ type recorded struct {
 	} `json:"methods"`
 }
 
-// parameters are a Python function's, with the default of those that have one.
+// parameters maps the parameters of a Python function to their defaults, if they have one.
 type parameters map[string]map[string]any
 
 func readRecorded(t *testing.T, name string) (r recorded) {
@@ -44,8 +44,8 @@ func readRecorded(t *testing.T, name string) (r recorded) {
 
 func TestModule(t *testing.T) { modulestest.Run(t, Module) }
 
-// TestTroveT1Contract compares the module with what Trove 18 and 26 send, and with what their managers take: names, kinds, timeouts,
-// versions, arguments and defaults, in both directions.
+// TestTroveT1Contract compares the module with what Trove 18 and 26 send, and with what their managers accept: names,
+// kinds, timeouts, versions, arguments and defaults, in both directions.
 func TestTroveT1Contract(t *testing.T) {
 	old := readRecorded(t, "api-2013.json")
 	newest := readRecorded(t, "api-26.json")
@@ -115,18 +115,18 @@ func TestTroveT1Contract(t *testing.T) {
 	}
 }
 
-// compareParams compares a function's parameters with those of a manager of Trove.
+// compareParams compares a function's parameters with those of Trove's manager.
 func compareParams(t *testing.T, d *modules.Def, manager string, want parameters, sent, sent2013 []string, in2013 bool) {
 	t.Helper()
 	checkCall(t, d, manager, sent)
 	for name, w := range want {
 		if name == "replica_config" {
-			name = "slave_config" // the API class sends it under the other name
+			name = "slave_config" // the API class sends it under this name
 		}
 		i := slices.IndexFunc(d.Params, func(p modules.Param) bool { return p.Name == name })
 		if i < 0 {
 			if name == "snapshot" && d.Name == "attach_replica" {
-				continue // only the abstract manager calls it so
+				continue // only the abstract manager has this name
 			}
 			t.Errorf("%s: the manager of %s takes %s", d.Name, manager, name)
 			continue
@@ -143,7 +143,7 @@ func compareParams(t *testing.T, d *modules.Def, manager string, want parameters
 	}
 }
 
-// checkCall checks that a call with the arguments that are sent fits the function.
+// checkCall checks that the function accepts a call with the sent arguments.
 func checkCall(t *testing.T, d *modules.Def, from string, sent []string) {
 	t.Helper()
 	for _, p := range d.Params {
@@ -158,7 +158,7 @@ func checkCall(t *testing.T, d *modules.Def, from string, sent []string) {
 	}
 }
 
-// TestSecrets: what may hold passwords or a configuration is masked, and only arguments that hold none are shown.
+// TestSecrets: arguments that may contain passwords or a configuration are masked, and only others are shown.
 func TestSecrets(t *testing.T) {
 	var shown []string
 	for _, d := range Module.Funcs {
@@ -178,7 +178,7 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// TestSchema: the JSON Schema of each function names its arguments, and refuses others.
+// TestSchema: the JSON Schema of each function contains its arguments, and does not allow others.
 func TestSchema(t *testing.T) {
 	got, err := json.Marshal(Module.Def("change_passwords").Schema())
 	if err != nil {

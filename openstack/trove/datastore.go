@@ -3,7 +3,7 @@ package trove
 import "context"
 
 // datastore is the database of this instance: [mysqlServer] or [postgresServer]. Its methods are functions of Trove's
-// interface, whose other arguments are in the call. What the datastores share is in guest:
+// interface; their other arguments are in the call. guest contains the common code of the datastores:
 //
 //	guest ─ prepare, start, stop ──▶ datastore.setUp, ping
 //	      ─ backup, restore ───────▶ datastore.planBackup, extract   ◀─▶ store
@@ -11,9 +11,9 @@ import "context"
 //	      ─ attach, snapshot ──────▶ datastore.attach, replicationUser
 //	      ─ logs ──────────────────▶ datastore.logs, switchLog
 type datastore interface {
-	// ping asks the server for an answer. A *sqlError is the server's: it is up, but does not let us in.
+	// ping checks that the server responds. A *sqlError comes from the server: it is running but refuses the log-in.
 	ping(ctx context.Context) error
-	// close ends the connection. The next statement opens another one.
+	// close closes the connection. The next statement opens another one.
 	close()
 
 	createDatabases(ctx context.Context, databases any) error
@@ -29,41 +29,42 @@ type datastore interface {
 	grantAccess(ctx context.Context) error
 	revokeAccess(ctx context.Context) error
 	isRootEnabled(ctx context.Context) (bool, error)
-	// enableRoot sets root's password, a new one if none is given, and returns the user.
+	// enableRoot sets root's password, or a new one if password is not set, and returns the user.
 	enableRoot(ctx context.Context, password any) (any, error)
 
-	// serverArgs are the arguments of the server in a container, serverOptions what docker is told of it.
+	// serverArgs returns the arguments of the server in a container, serverOptions docker's options for it.
 	serverArgs() []string
 	serverOptions() []string
-	// setUp makes a running server of an empty volume or of a backup.
+	// setUp starts a server with an empty volume or from a backup.
 	setUp(ctx context.Context) error
-	// rebuild sets up the service on the data of an instance that was built again.
+	// rebuild sets up the service with the data of a rebuilt instance.
 	rebuild(ctx context.Context) error
-	// applyOverrides brings the values of a configuration group to the running server.
+	// applyOverrides applies the values of a configuration group to the running server.
 	applyOverrides(ctx context.Context) error
 	makeReadOnly(ctx context.Context) error
-	// maintain does what must be done now and then. The beacon calls it.
+	// maintain performs periodic maintenance. The beacon calls it.
 	maintain() error
-	// logs are the logs that the datastore writes.
+	// logs returns the logs that the datastore writes.
 	logs() ([]*guestLog, error)
-	// switchLog brings the values that enable or disable a log, which are in the configuration already, to the server.
+	// switchLog applies the values that enable or disable a log to the running server. The configuration contains them
+	// already.
 	switchLog(ctx context.Context, values map[string]any) error
 
-	// planBackup decides how a backup is made; parent is the metadata of the one that it builds upon, nil for a full
-	// backup.
+	// planBackup returns how to create a backup. parent is the metadata of the backup that it is based on, or nil for
+	// a full backup.
 	planBackup(ctx context.Context, id string, parent map[string]string) (*backupPlan, error)
-	// extract puts a backup into the data directory, in which the backups that it builds upon are already. unpack runs
+	// extract adds a backup to the data directory, which already contains the backups that it is based on. unpack runs
 	// a program whose standard input is the backup.
 	extract(ctx context.Context, incremental bool, unpack func(args ...string) error) error
 
 	enableAsMaster(ctx context.Context, config any) error
 	demoteMaster(ctx context.Context) error
-	// replicationUser is the user that a new replica logs in as, with its password.
+	// replicationUser returns the user, with its password, for the log-in of a new replica.
 	replicationUser(ctx context.Context) (map[string]any, error)
-	// port is where replicas connect.
+	// port returns the port for replicas.
 	port(ctx context.Context) (int64, error)
 	replicaContext(ctx context.Context) (any, error)
-	// attach makes this instance a replica of a source that is known to fit.
+	// attach makes this instance a replica of a source that was checked to be compatible.
 	attach(ctx context.Context, from source, config any) error
 	detachReplica(ctx context.Context) (any, error)
 	cleanupSource(ctx context.Context) error
@@ -81,7 +82,7 @@ func (g *guest) openDatastore() {
 	g.db = &mysqlServer{guest: g}
 }
 
-// The names of datastore managers.
+// Names of datastore managers.
 const (
 	managerMySQL    = "mysql"
 	managerMaria    = "mariadb"

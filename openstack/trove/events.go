@@ -6,7 +6,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// The descriptions of trove.instance.service_status that a guest reports.
+// Descriptions in trove.instance.service_status that a guest agent reports.
 const (
 	statusHealthy         = "healthy"
 	statusRunning         = "running"
@@ -17,18 +17,18 @@ const (
 	statusInstanceReady   = "instance ready"
 )
 
-// now is the time as Trove's messages have it.
+// now returns the current time in the form for Trove's messages.
 func now(e *modules.Env) float64 { return float64(e.Now().UnixMicro()) / 1e6 }
 
-// heartbeatTag is the end of a heartbeat's tag, which begins with salt/beacon/<id>/trove/.
+// heartbeatTag is the last part of a heartbeat's tag, after salt/beacon/<id>/trove/.
 const heartbeatTag = "heartbeat"
 
-// heartbeat is the data of a heartbeat's event, without the minion's id.
+// heartbeat returns the data of a heartbeat's event, without the minion's id.
 func heartbeat(e *modules.Env, status string) map[string]any {
 	return map[string]any{"payload": map[string]any{"service_status": status}, "sent": now(e)}
 }
 
-// report sends a heartbeat at once, in the form of the beacon's. Without force it is silent until prepare has ended.
+// report sends a heartbeat immediately, in the beacon's form. Without force it sends none until prepare has ended.
 func (g *guest) report(ctx context.Context, status string, force bool) {
 	if !force && !isPrepared(g.c.Env, g.settings) {
 		return
@@ -39,8 +39,8 @@ func (g *guest) report(ctx context.Context, status string, force bool) {
 		"tag": "salt/beacon/" + g.c.ID + "/trove/" + heartbeatTag, "data": data, "beacon_name": "trove"}}})
 }
 
-// conductor fires what Trove's agent sends to its conductor: update_backup or report_root. Arguments are those of the conductor's
-// interface, with the time. The end of a cast needs no message: it is the job's return.
+// conductor sends an event with a message for Trove's conductor: update_backup or report_root. args are the arguments
+// of the conductor's interface; the time is added. The end of a cast needs no message, since the job returns.
 func (g *guest) conductor(ctx context.Context, method string, args map[string]any) {
 	args["instance_id"], args["sent"] = g.c.ID, now(g.c.Env)
 	if g.c.Master == nil {

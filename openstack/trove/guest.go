@@ -24,10 +24,10 @@ type guest struct {
 	req map[string]any // Trove's request context
 }
 
-// run runs any function of the module.
+// run runs a function of the module.
 func run(ctx context.Context, c *modules.Call) (any, error) {
 	name := c.Fun[strings.LastIndexByte(c.Fun, '.')+1:]
-	// These work before the instance has a datastore.
+	// These functions work before the instance has a datastore.
 	switch name {
 	case "rpc_ping":
 		return true, nil
@@ -57,7 +57,7 @@ func run(ctx context.Context, c *modules.Call) (any, error) {
 	return g.call(ctx, name)
 }
 
-// call is the table of functions.
+// call calls the method for a function.
 func (g *guest) call(ctx context.Context, name string) (any, error) {
 	c := g.c
 	switch name {
@@ -176,7 +176,8 @@ func (g *guest) call(ctx context.Context, name string) (any, error) {
 	return nil, modules.Errorf("cannot run %s: it is not a function of Trove's guest", name)
 }
 
-// sslAction refuses as trove.guestagent.datastore.ssl.SSLManager of Trove 26 does for a datastore without TLS. Trove 18 has no such method.
+// sslAction returns the errors of trove.guestagent.datastore.ssl.SSLManager in Trove 26 for a datastore without TLS.
+// Trove 18 does not have the method.
 func (g *guest) sslAction() (any, error) {
 	enable, disable := pytext.Truth(g.c.Value("enable")), pytext.Truth(g.c.Value("disable"))
 	switch {
@@ -190,15 +191,15 @@ func (g *guest) sslAction() (any, error) {
 	return map[string]any{}, nil
 }
 
-// notSupported is Trove's DatastoreOperationNotSupported.
+// notSupported returns Trove's DatastoreOperationNotSupported.
 func notSupported(operation, datastore string) error {
 	return modules.Errorf("The '%s' operation is not supported for the '%s' datastore.", operation, datastore)
 }
 
-// badRequest is Trove's BadRequest and NotFound: their text is all that travels.
+// badRequest returns Trove's BadRequest or NotFound, of which only the text is sent.
 func badRequest(format string, args ...any) error { return modules.Errorf(format, args...) }
 
-// rows of a list argument that must be maps.
+// maps1 returns the elements of a list argument, which must be maps.
 func maps1(v any, what string) ([]map[string]any, error) {
 	list, ok := v.([]any)
 	if !ok {
@@ -213,7 +214,7 @@ func maps1(v any, what string) ([]map[string]any, error) {
 	return out, nil
 }
 
-// textOf is a value of a map as text, "" for None and for what is missing.
+// textOf returns a value of a map as text, or "" if it is None or missing.
 func textOf(m map[string]any, key string) string {
 	if v := m[key]; v != nil {
 		return pytext.Str(v)
@@ -221,7 +222,8 @@ func textOf(m map[string]any, key string) string {
 	return ""
 }
 
-// ownerIDs are the numbers of the user that the datastore's files belong to; ok is false where this process cannot give files away.
+// ownerIDs returns the user and group ids for the datastore's files. ok is false if this process cannot change
+// owners.
 func (g *guest) ownerIDs() (uid, gid int, ok bool, err error) {
 	if os.Geteuid() != 0 {
 		return 0, 0, false, nil
@@ -238,7 +240,7 @@ func (g *guest) ownerIDs() (uid, gid int, ok bool, err error) {
 	return uid, gid, true, nil
 }
 
-// ensureDir makes a directory that belongs to the datastore.
+// ensureDir creates a directory that belongs to the datastore's user.
 func (g *guest) ensureDir(dir string, mode os.FileMode) error {
 	p := g.c.Path(dir)
 	if err := os.MkdirAll(p, mode); err != nil {
@@ -247,7 +249,7 @@ func (g *guest) ensureDir(dir string, mode os.FileMode) error {
 	return g.giveAway(dir)
 }
 
-// giveAway makes a file or directory the datastore's.
+// giveAway makes the datastore's user the owner of a file or directory.
 func (g *guest) giveAway(name string) error {
 	uid, gid, ok, err := g.ownerIDs()
 	if err != nil || !ok {
@@ -267,14 +269,14 @@ func (g *guest) writeFile(name string, data []byte, mode os.FileMode) error {
 	return g.giveAway(name)
 }
 
-// Marker files: of prepare, as Trove's agent has them, and of a volume that is frozen.
+// Marker files: those of prepare are the same as in Trove's agent; the other one is for a frozen volume.
 const (
 	prepareStart = ".guestagent.prepare.start"
 	prepareEnd   = ".guestagent.prepare.end"
 	frozenMark   = ".guestagent.frozen"
 )
 
-// mark leaves an empty marker file.
+// mark creates an empty marker file.
 func (g *guest) mark(name string) error { return g.markWith(name, "") }
 
 func (g *guest) markWith(name, text string) error {
@@ -287,7 +289,7 @@ func (g *guest) markWith(name, text string) error {
 	return nil
 }
 
-// isPrepared reports whether prepare has ended well: before, the state of the database means nothing.
+// isPrepared reports whether prepare has succeeded. Before that, the state of the database has no meaning.
 func isPrepared(e *modules.Env, s *settings) bool {
 	_, err := os.Stat(e.Path(filepath.Join(s.stateDir, prepareEnd)))
 	return err == nil

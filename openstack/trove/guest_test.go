@@ -70,7 +70,7 @@ func (h *host) run(fun string, kwargs map[string]any) (any, error) {
 	return r.Return, r.Err
 }
 
-// TestSettings: a configuration that cannot be used is refused with the key that is wrong.
+// TestSettings: the error for an invalid configuration contains the key.
 func TestSettings(t *testing.T) {
 	for _, c := range []struct {
 		option any
@@ -104,7 +104,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// TestWithoutDatastore: what needs no datastore works before there is one, and the rest says what is missing.
+// TestWithoutDatastore: functions that need no datastore work without one, and the others report what is missing.
 func TestWithoutDatastore(t *testing.T) {
 	h := newHost(t, nil)
 	h.env.Grains = func() map[string]any { return map[string]any{"mem_total": int64(512), "num_cpus": int64(2)} }
@@ -128,7 +128,8 @@ func TestWithoutDatastore(t *testing.T) {
 	}
 }
 
-// TestRefused: what no datastore does is refused in Trove's words, and every other function of Trove's interface is there, for each datastore.
+// TestRefused: for each datastore, unsupported operations have Trove's error texts, and all other functions of
+// Trove's interface exist.
 func TestRefused(t *testing.T) {
 	for _, manager := range []string{"mysql", "mariadb", "postgresql"} {
 		h := newHost(t, map[string]any{"datastore_manager": manager, "socket": "/none", "state_change_poll_time": int64(0),
@@ -171,7 +172,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestVolumes mounts, unmounts, resizes, freezes and thaws.
+// TestVolumes mounts, unmounts, resizes, freezes and thaws a volume.
 func TestVolumes(t *testing.T) {
 	for _, c := range []struct {
 		fun    string
@@ -234,7 +235,7 @@ func TestFilesystemStats(t *testing.T) {
 	}
 }
 
-// TestNames has the answers of trove.common.db.mysql.models of Trove 18.
+// TestNames compares with the results of trove.common.db.mysql.models in Trove 18.
 func TestNames(t *testing.T) {
 	for name, want := range map[string]bool{"web": true, "a": false, "ab": true, "a-b_c1": true, "a b": true, "a?#b": true, "a.b": false,
 		" ab": false, "ab ": false, "a b c": false, "a\tb": false, "äb": false, "a`b": false, "a\nb": false, strings.Repeat("a", 64): true} {
@@ -278,7 +279,7 @@ func TestQuote(t *testing.T) {
 	}
 }
 
-// TestOverrides: files sort as the server must read them, values stay in their lines, and changes are merged.
+// TestOverrides: the files sort in the server's order, values cannot contain further lines, and changes are merged.
 func TestOverrides(t *testing.T) {
 	h := newHost(t, map[string]any{"datastore_manager": "mysql", "database_service_uid": "0"})
 	do := func(overrides map[string]any, remove bool) error {
@@ -312,7 +313,8 @@ func TestOverrides(t *testing.T) {
 	}
 }
 
-// TestEncryption reads what openssl enc -aes-256-cbc -md sha512 -pbkdf2 -iter 10000 -salt -pass pass:a-key has made of "a backup\n".
+// TestEncryption decrypts the output of openssl enc -aes-256-cbc -md sha512 -pbkdf2 -iter 10000 -salt -pass
+// pass:a-key for "a backup\n".
 func TestEncryption(t *testing.T) {
 	made, err := os.ReadFile("testdata/openssl.enc")
 	if err != nil {
@@ -355,8 +357,8 @@ func TestEncryption(t *testing.T) {
 	}
 }
 
-// TestDirectoryStore: names stay in the store.
-// TestFailedBackup: when the store fails, create_backup returns once the program that makes the backup has ended, as the next one needs.
+// TestFailedBackup: if the store fails, create_backup returns only after the program that creates the backup has
+// ended, as the next backup requires.
 func TestFailedBackup(t *testing.T) {
 	h := newHost(t, map[string]any{"datastore_manager": "mariadb", "store": map[string]any{"type": "directory", "path": "/store"}})
 	if err := errors.Join(os.MkdirAll(h.env.Path("/var/lib/mysql"), 0o755), os.WriteFile(h.env.Path("/store"), nil, 0o600)); err != nil {
@@ -383,7 +385,7 @@ func TestFailedBackup(t *testing.T) {
 	}
 }
 
-// TestBackupInNoLog: Docker keeps no copy of a backup in its log of the container whose output it is.
+// TestBackupInNoLog: Docker's log of a container contains no copy of a backup that the container writes.
 func TestBackupInNoLog(t *testing.T) {
 	h := newHost(t, map[string]any{"datastore_manager": "mariadb", "datastore_version": "10.11", "way": "container",
 		"store": map[string]any{"type": "directory", "path": "/store"}})
@@ -400,6 +402,7 @@ func TestBackupInNoLog(t *testing.T) {
 	}
 }
 
+// TestDirectoryStore: names cannot leave the directory of the store.
 func TestDirectoryStore(t *testing.T) {
 	d := directory{root: t.TempDir(), named: "/store"}
 	ctx := t.Context()
@@ -458,7 +461,7 @@ type failingReader struct{ err error }
 
 func (r failingReader) Read([]byte) (int, error) { return 0, r.err }
 
-// TestModules applies, lists and removes modules of Trove.
+// TestModules applies, lists and removes Trove modules.
 func TestModules(t *testing.T) {
 	h := newHost(t, map[string]any{"datastore_manager": "mysql"})
 	module := func(id, name, contents string, more map[string]any) map[string]any {
@@ -509,7 +512,8 @@ func TestModules(t *testing.T) {
 	}
 }
 
-// TestHeartbeat: the beacon is silent before the instance is prepared, and tells then that the database is down.
+// TestHeartbeat: the beacon sends no events before the instance is prepared, and reports then that the database is
+// down.
 func TestHeartbeat(t *testing.T) {
 	h := newHost(t, map[string]any{"datastore_manager": "mysql"})
 	m, reason := modules.FindIn(modules.KindBeacons, h.env, "trove")

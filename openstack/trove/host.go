@@ -16,7 +16,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// hardware is get_hwinfo of Rackspace's C++ agent: no manager of Trove has it today.
+// hardware implements get_hwinfo of Rackspace's C++ agent. No current manager of Trove has it.
 func hardware(c *modules.Call) (any, error) {
 	total := c.Grain("mem_total")
 	cpus := c.Grain("num_cpus")
@@ -26,7 +26,7 @@ func hardware(c *modules.Call) (any, error) {
 	return map[string]any{"mem_total": total, "num_cpus": cpus}, nil
 }
 
-// diagnostics is get_diagnostics of Rackspace's C++ agent, of this process: memory in KiB.
+// diagnostics implements get_diagnostics of Rackspace's C++ agent for this process, with memory in KiB.
 func diagnostics(c *modules.Call) (any, error) {
 	const file = "/proc/self/status"
 	b, err := os.ReadFile(file)
@@ -49,7 +49,7 @@ func diagnostics(c *modules.Call) (any, error) {
 	return out, nil
 }
 
-// filesystemStats are those of the volume with the data.
+// filesystemStats returns the sizes of the data volume.
 func (g *guest) filesystemStats() (map[string]any, error) {
 	fs, err := statfs(g.c.Path(g.mountPoint))
 	if err != nil {
@@ -60,7 +60,7 @@ func (g *guest) filesystemStats() (map[string]any, error) {
 		"free": free, "used": gigabytes(total - free)}, nil
 }
 
-// gigabytes implements trove.common.utils.to_gb: two decimals, and never 0 for a number above 0.
+// gigabytes implements trove.common.utils.to_gb: two decimals, and at least 0.01 for a positive number.
 func gigabytes(n int64) float64 {
 	if n == 0 {
 		return 0
@@ -69,10 +69,10 @@ func gigabytes(n int64) float64 {
 	return math.Max(f, 0.01)
 }
 
-// blocks are the sizes of a file system.
+// blocks holds the sizes of a file system.
 type blocks struct{ size, blocks, free int64 }
 
-// isMount reports whether something is mounted at a place.
+// isMount reports whether a path is a mount point.
 func (g *guest) isMount(ctx context.Context, place string) (bool, error) {
 	v, err := g.c.Exec(ctx, "mount.active")
 	if err != nil {
@@ -103,7 +103,7 @@ func (g *guest) mountVolume(ctx context.Context) error {
 	return err
 }
 
-// unmountVolume unmounts; where nothing is mounted there is nothing to do, as in Trove.
+// unmountVolume unmounts a volume. As in Trove, it does nothing if none is mounted.
 func (g *guest) unmountVolume(ctx context.Context) error {
 	place := g.c.Str("mount_point")
 	if place == "" {
@@ -120,7 +120,8 @@ func (g *guest) unmountVolume(ctx context.Context) error {
 	return err
 }
 
-// resizeFS makes the file system fill its device. An ext file system is unmounted before, unless it is resized online.
+// resizeFS extends a file system to the size of its device. An ext file system is unmounted first, unless it is
+// resized online.
 func (g *guest) resizeFS(ctx context.Context) error {
 	device, place, online := g.c.Str("device_path"), g.c.Str("mount_point"), g.c.Bool("online")
 	if device == "" {
@@ -129,7 +130,7 @@ func (g *guest) resizeFS(ctx context.Context) error {
 	var steps [][]string
 	switch {
 	case g.fsType == "xfs":
-		// XFS grows while it is mounted, and in no other way.
+		// XFS can only grow while it is mounted.
 		steps = [][]string{{"xfs_growfs", place}}
 	case online:
 		steps = [][]string{{"resize2fs", device}}
@@ -144,7 +145,7 @@ func (g *guest) resizeFS(ctx context.Context) error {
 		if err != nil {
 			return modules.Errorf("Error resizing the filesystem with device '%s': %v", device, err)
 		}
-		// e2fsck ends with 1 if it has corrected something.
+		// Exit code 1 of e2fsck means that errors were corrected.
 		if r.ExitCode != 0 && (args[0] != "e2fsck" || r.ExitCode != 1) {
 			return modules.Errorf("Error resizing the filesystem with device '%s': %s", device,
 				strings.TrimSpace(string(r.Stderr)))
@@ -153,10 +154,10 @@ func (g *guest) resizeFS(ctx context.Context) error {
 	return nil
 }
 
-// freezeLimit is how long a volume stays frozen at most: the call that thaws it may never arrive.
+// freezeLimit is how long a volume may stay frozen, since the call that thaws it may never arrive.
 const freezeLimit = 10 * time.Minute
 
-// freeze writes everything to the volume with the data and freezes it (pre_create_backup). A program that outlives the job thaws it.
+// freeze flushes and freezes the data volume (pre_create_backup). A separate program thaws it after freezeLimit.
 func (g *guest) freeze(ctx context.Context) (any, error) {
 	mounted, err := g.isMount(ctx, g.mountPoint)
 	if err != nil {
@@ -173,7 +174,7 @@ func (g *guest) freeze(ctx context.Context) (any, error) {
 	}
 	token := strconv.FormatInt(g.c.Now().UnixNano(), 10)
 	if err = g.markWith(frozenMark, token); err == nil {
-		// The timer thaws only what this call has frozen.
+		// The timer thaws the volume only if it is still frozen by this call.
 		_, err = g.c.Cmd(context.WithoutCancel(ctx), modules.Command{Detach: true, Shell: "/bin/sh", Dir: "/",
 			Script: "sleep " + strconv.Itoa(int(freezeLimit.Seconds())) +
 				`; [ "$(cat "$TROVE_MARK")" = "$TROVE_TOKEN" ] && exec fsfreeze --unfreeze "$TROVE_VOLUME"`,
@@ -187,7 +188,7 @@ func (g *guest) freeze(ctx context.Context) (any, error) {
 	return map[string]any{}, nil
 }
 
-// thaw thaws the volume with the data (post_create_backup).
+// thaw thaws the data volume (post_create_backup).
 func (g *guest) thaw(ctx context.Context) (any, error) {
 	if err := g.command(ctx, "fsfreeze", "--unfreeze", g.c.Path(g.mountPoint)); err != nil {
 		return nil, err
@@ -210,7 +211,7 @@ func (g *guest) command(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// writeRoots writes a file that only this process's user reads.
+// writeRoots writes a file that only this process's user can read.
 func (g *guest) writeRoots(name, text string) error {
 	if err := atomicfile.WriteFile(g.c.Path(name), []byte(text), 0o600); err != nil {
 		return modules.Errorf("cannot write %s: %v", name, err)

@@ -2,8 +2,8 @@ package trove
 
 import "strings"
 
-// iniFile holds the sections of one of MySQL's option files, in order. Comments and directives such as !includedir
-// are dropped: Trove writes these files.
+// iniFile holds the sections of a MySQL option file in order. Comments and directives such as !includedir are
+// dropped, since Trove writes these files.
 type iniFile []iniSection
 
 type iniSection struct {
@@ -11,13 +11,13 @@ type iniSection struct {
 	keys []iniKey
 }
 
-// iniKey is an option; has is false for one without "=".
+// iniKey is an option. has is false for an option without "=".
 type iniKey struct {
 	name, value string
 	has         bool
 }
 
-// parseINI reads an option file. Names of options are folded as MySQL does it: "-" is "_".
+// parseINI parses an option file. As in MySQL, "-" in names of options becomes "_".
 func parseINI(text string) iniFile {
 	var f iniFile
 	for line := range strings.Lines(text) {
@@ -40,7 +40,7 @@ func parseINI(text string) iniFile {
 
 func foldOption(name string) string { return strings.ReplaceAll(strings.TrimSpace(name), "-", "_") }
 
-// section moves a section to the end of the list, or adds it, so that what follows in the file goes to it.
+// section moves a section to the end of the list, or adds it, so that following options are added to it.
 func (f *iniFile) section(name string) {
 	for i, s := range *f {
 		if s.name == name {
@@ -76,7 +76,7 @@ func (f iniFile) get(section, name string) string {
 	return ""
 }
 
-// String is the file.
+// String formats the file.
 func (f iniFile) String() string {
 	var b strings.Builder
 	for _, s := range f {

@@ -21,9 +21,9 @@ import (
 // guestLog is a log file that users may read through Trove (trove.guestagent.guest_log).
 type guestLog struct {
 	name    string
-	system  bool // always enabled, can only be published
+	system  bool // always enabled; can only be published
 	file    string
-	on, off map[string]any // what enables and disables it
+	on, off map[string]any // values that enable and disable it
 	enabled bool
 	status  string
 
@@ -32,7 +32,7 @@ type guestLog struct {
 	exists, exposed, restored bool
 }
 
-// metafile is the store's data about a log besides its parts.
+// metafile is the data about a log in the store, in addition to the log's parts.
 type metafile struct {
 	Name   string `json:"log_name"`
 	Type   string `json:"log_type"`
@@ -41,7 +41,7 @@ type metafile struct {
 	Header string `json:"log_header_digest"`
 }
 
-// allLogs are the logs of the datastore and of this agent.
+// allLogs returns the logs of the datastore and of this agent.
 func (g *guest) allLogs() ([]*guestLog, error) {
 	list, err := g.db.logs()
 	if err != nil {
@@ -58,7 +58,7 @@ func (g *guest) allLogs() ([]*guestLog, error) {
 	return list, nil
 }
 
-// logList is guest_log_list.
+// logList implements guest_log_list.
 func (g *guest) logList(ctx context.Context) (any, error) {
 	all, err := g.allLogs()
 	if err != nil {
@@ -78,14 +78,14 @@ func (g *guest) logList(ctx context.Context) (any, error) {
 	return list, nil
 }
 
-// logAction is guest_log_action.
+// logAction implements guest_log_action.
 func (g *guest) logAction(ctx context.Context) (any, error) {
 	name, enable, disable := g.c.Str("log_name"), g.c.Bool("enable"), g.c.Bool("disable")
 	publish, discard := g.c.Bool("publish"), g.c.Bool("discard")
 	if enable && disable {
 		return nil, badRequest("Cannot enable and disable log '%s'.", name)
 	}
-	// What is published must be written.
+	// A log must be enabled to be published.
 	enable = enable || publish && !disable
 	all, err := g.allLogs()
 	if err != nil {
@@ -150,7 +150,7 @@ func (g *guest) switchLog(ctx context.Context, l *guestLog, enable bool) error {
 	return nil
 }
 
-// createLog makes an empty log file that the datastore may write.
+// createLog creates an empty log file that the datastore can write.
 func (g *guest) createLog(file string) error {
 	f, err := os.OpenFile(g.c.Path(file), os.O_CREATE|os.O_WRONLY, 0o640)
 	if err != nil {
@@ -168,7 +168,7 @@ func (g *guest) metafileName(l *guestLog) string {
 	return g.c.ID + "/" + g.manager + "-" + l.name + "_metafile"
 }
 
-// refreshLog reads the log's size and header, and what the store has of it.
+// refreshLog updates the log's size and header, and the data about its published parts.
 func (g *guest) refreshLog(ctx context.Context, s store, l *guestLog) error {
 	if !l.restored && s != nil {
 		r, err := s.get(ctx, g.logContainer, g.metafileName(l))
@@ -222,12 +222,12 @@ func (g *guest) refreshLog(ctx context.Context, s store, l *guestLog) error {
 	return nil
 }
 
-// rotated reports whether the file is another one than that of which parts were published.
+// rotated reports whether the file was replaced since parts of it were published.
 func (l *guestLog) rotated() bool {
 	return l.published > 0 && (l.size < l.published || l.header != l.publishedHeader)
 }
 
-// showLog is a log as Trove shows it. Without a store nothing was published.
+// showLog returns a log in Trove's form. Without a store, nothing counts as published.
 func (g *guest) showLog(ctx context.Context, l *guestLog) (map[string]any, error) {
 	var s store
 	if len(g.store) > 0 {
@@ -251,7 +251,7 @@ func (g *guest) showLog(ctx context.Context, l *guestLog) (map[string]any, error
 		"published": l.published, "pending": pending, "container": container, "prefix": prefix, "metafile": g.metafileName(l)}, nil
 }
 
-// discardLog removes what was published.
+// discardLog removes the published parts of a log.
 func (g *guest) discardLog(ctx context.Context, l *guestLog) error {
 	s, err := g.openStore(ctx)
 	if err != nil {
@@ -270,7 +270,7 @@ func (g *guest) discardLog(ctx context.Context, l *guestLog) error {
 	return nil
 }
 
-// publishLog puts what the log has more than was published into the store, in parts of whole lines.
+// publishLog stores the new content of a log since the last time, in parts of whole lines.
 func (g *guest) publishLog(ctx context.Context, l *guestLog) error {
 	s, err := g.openStore(ctx)
 	if err != nil {
@@ -342,5 +342,5 @@ func (g *guest) putMetafile(ctx context.Context, s store, l *guestLog) error {
 	return err
 }
 
-// timestamp is the time in the results of modules.
+// timestamp formats a time for the results of modules.
 func timestamp(t time.Time) string { return t.Format("2006-01-02 15:04:05.00") }

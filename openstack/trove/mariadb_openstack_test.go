@@ -26,15 +26,15 @@ import (
 	"github.com/brine-salt/brine/modules/modulestest"
 )
 
-// instance is an instance of Trove with Debian's MariaDB or PostgreSQL in a directory of its own. The module service is the test's: it
-// starts and stops the server with the configuration that the agent has written.
+// instance is an instance of Trove with Debian's MariaDB or PostgreSQL in its own directory. The test implements the
+// module service: it starts and stops the server with the configuration that the agent has written.
 type instance struct {
 	t       *testing.T
 	dir     string
 	port    string
-	owner   string         // whom the server runs as
+	owner   string         // the server's user
 	command []string       // the server
-	end     syscall.Signal // what stops it
+	end     syscall.Signal // signal that stops the server
 	env     *modules.Env
 	reg     *modules.Registry
 	opts    map[string]any
@@ -67,7 +67,7 @@ func newInstance(t *testing.T, more map[string]any) *instance {
 	return i
 }
 
-// begin makes the minion of the instance.
+// begin creates the minion of the instance.
 func (i *instance) begin(trove, more map[string]any) {
 	t := i.t
 	t.Helper()
@@ -144,7 +144,7 @@ func (i *instance) stopServer() error {
 	return nil
 }
 
-// request is the master: it takes events.
+// request implements the master, which records events.
 func (i *instance) request(_ context.Context, load map[string]any) (any, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -159,7 +159,7 @@ func (i *instance) request(_ context.Context, load map[string]any) (any, error) 
 	return true, nil
 }
 
-// seen returns the events since the last call, in words: tags and what matters of the data.
+// seen returns the tags and the relevant data of the events since the last call.
 func (i *instance) seen() []string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -183,7 +183,7 @@ func (i *instance) run(fun string, kwargs map[string]any) (any, error) {
 	return r.Return, r.Err
 }
 
-// must calls a function that must succeed, with arguments as JSON.
+// must calls a function that must succeed. Its arguments are JSON.
 func (i *instance) must(fun, kwargs string) any {
 	i.t.Helper()
 	v, err := i.run(fun, i.args(kwargs))
@@ -193,7 +193,7 @@ func (i *instance) must(fun, kwargs string) any {
 	return v
 }
 
-// fails calls a function that must fail, and returns its text.
+// fails calls a function that must fail, and returns the error's text.
 func (i *instance) fails(fun, kwargs string) string {
 	i.t.Helper()
 	v, err := i.run(fun, i.args(kwargs))
@@ -203,7 +203,7 @@ func (i *instance) fails(fun, kwargs string) string {
 	return err.Error()
 }
 
-// equal calls a function whose result, as JSON, must be this.
+// equal calls a function whose result must equal want, in JSON.
 func (i *instance) equal(fun, kwargs, want string) {
 	i.t.Helper()
 	b, err := json.Marshal(i.must(fun, kwargs))
@@ -227,7 +227,7 @@ func (i *instance) args(text string) map[string]any {
 	return ints(m).(map[string]any)
 }
 
-// ints makes whole numbers integers, as they arrive from a master.
+// ints converts whole numbers to integers, as they arrive from a master.
 func ints(v any) any {
 	switch v := v.(type) {
 	case float64:
@@ -252,7 +252,7 @@ func (i *instance) lastLog() string {
 	return strings.Join(lines[max(0, len(lines)-12):], "\n")
 }
 
-// config is the configuration that Trove's templates would send.
+// config returns the configuration that Trove's templates would send.
 func (i *instance) config() string {
 	return fmt.Sprintf("[mysqld]\nsocket=%[1]s/s\nport=%[2]s\nbind_address=127.0.0.1\npid_file=%[1]s/pid\nskip_name_resolve\n"+
 		"innodb_buffer_pool_size=16M\ninnodb_log_file_size=8M\ninnodb_fast_shutdown=2\nserver_id=%[2]s\n!includedir %[1]s/etc/conf.d\n", i.dir, i.port)
@@ -263,14 +263,14 @@ func quoteJSON(v any) string {
 	return string(b)
 }
 
-// prepare makes the instance's datastore.
+// prepare sets up the instance's datastore.
 func (i *instance) prepare(more string) {
 	i.t.Helper()
 	i.must("prepare", `{"memory_mb": 512, "packages": [], "databases": [], "users": [], "device_path": null, "mount_point": `+
 		quoteJSON(i.dir)+`, "config_contents": `+quoteJSON(i.config())+more+`}`)
 }
 
-// query asks the server as the administrator.
+// query runs a statement as the administrator.
 func (i *instance) query(statement string) string {
 	i.t.Helper()
 	out, err := exec.CommandContext(i.t.Context(), testserver.Program(i.t, "mariadb"), "--defaults-file="+i.dir+"/conf.d/os_admin.cnf",
@@ -281,7 +281,7 @@ func (i *instance) query(statement string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// loginAs logs in over TCP, and returns who that is or what is in the way.
+// loginAs logs in over TCP, and returns the current user or the error.
 func (i *instance) loginAs(name, password string) string {
 	i.t.Helper()
 	cmd := exec.CommandContext(i.t.Context(), testserver.Program(i.t, "mariadb"), "--no-defaults", "-h", "127.0.0.1", "-P", i.port, "-u", name,

@@ -7,17 +7,17 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// nameRules are the names that Trove's models of a datastore allow (trove.common.db.models).
+// nameRules are the rules for names in Trove's models of a datastore (trove.common.db.models).
 type nameRules struct {
 	maxSchema, maxUser int
 	schema, host       func(string) bool
-	text               func(string) bool // names of users, and passwords
+	text               func(string) bool // user names and passwords
 }
 
-// schema is a database as Trove's models have it.
+// schema is a database in Trove's models.
 type schema struct{ name, collate, charset string }
 
-// serialize is the model as it travels.
+// serialize returns the model in the form for messages.
 func (s schema) serialize() map[string]any {
 	return map[string]any{"_name": s.name, "_collate": orNone(s.collate), "_character_set": orNone(s.charset)}
 }
@@ -29,8 +29,8 @@ func orNone(s string) any {
 	return s
 }
 
-// readSchema reads a serialized database, and checks it as Trove does. Character set and collation are the server's to
-// know.
+// readSchema parses a serialized database and checks it as Trove does. The server checks the character set and
+// collation.
 func (n *nameRules) readSchema(m map[string]any) (schema, error) {
 	s := schema{textOf(m, "_name"), textOf(m, "_collate"), textOf(m, "_character_set")}
 	return s, n.checkSchemaName(m["_name"])
@@ -51,7 +51,7 @@ func (n *nameRules) checkSchemaName(v any) error {
 	return nil
 }
 
-// dbUser is a user as Trove's models have it.
+// dbUser is a user in Trove's models.
 type dbUser struct {
 	name, host string
 	password   any // a text or None
@@ -59,7 +59,7 @@ type dbUser struct {
 	isRoot     bool
 }
 
-// serialize is the model as it travels.
+// serialize returns the model in the form for messages.
 func (u dbUser) serialize() map[string]any {
 	databases := u.databases
 	if databases == nil {
@@ -68,7 +68,7 @@ func (u dbUser) serialize() map[string]any {
 	return map[string]any{"_name": u.name, "_host": u.host, "_password": u.password, "_databases": databases, "_is_root": u.isRoot}
 }
 
-// readUser reads a serialized user, and checks it as Trove does.
+// readUser parses a serialized user and checks it as Trove does.
 func (n *nameRules) readUser(m map[string]any) (u dbUser, databases []schema, err error) {
 	if err := n.checkUserName(m["_name"]); err != nil {
 		return u, nil, err
@@ -117,7 +117,7 @@ func (n *nameRules) checkUserName(v any) error {
 	return nil
 }
 
-// checkPassword does not show the password, as Trove's text does.
+// checkPassword checks a password. Unlike Trove's, its error does not contain the password.
 func (n *nameRules) checkPassword(v any) error {
 	s, ok := v.(string)
 	if !ok {

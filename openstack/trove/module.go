@@ -7,8 +7,9 @@ func init() {
 	modules.RegisterOptions("trove")
 }
 
-// Module is the execution module "trove". Its functions have the names and arguments that Trove sends to a guest; results are what
-// Trove's own manager returns. Each also takes context: Trove's request context as a dictionary, of which is_admin counts.
+// Module is the execution module "trove". Its functions have the names and arguments that Trove sends to a guest
+// agent, and return what Trove's own manager returns. Each also has the argument context: Trove's request context as
+// a dictionary, of which is_admin is used.
 var Module = &modules.Module{
 	Name:  "trove",
 	Doc:   "The guest's side of OpenStack Trove: what its services call in an instance.",

@@ -10,7 +10,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// planBackup streams a backup by mariadb-backup. Its metadata is the position at which it ends.
+// planBackup streams a backup from mariadb-backup. Its metadata is the position at which the backup ends.
 func (m *mysqlServer) planBackup(_ context.Context, _ string, parent map[string]string) (*backupPlan, error) {
 	args := []string{"mariabackup"}
 	user, _, err := m.credentials()
@@ -20,7 +20,7 @@ func (m *mysqlServer) planBackup(_ context.Context, _ string, parent map[string]
 	if _, ok, err := m.savedPassword(user); err != nil {
 		return nil, err
 	} else if ok {
-		// The password stays in its file: a command line is for all to see.
+		// The password stays in its file, since all users can read command lines.
 		args = append(args, "--defaults-extra-file="+m.c.Path(path.Join(m.confDir(), user+".cnf")))
 	} else {
 		args = append(args, "--defaults-file="+m.c.Path(m.configFile))
@@ -50,7 +50,7 @@ func isNumber(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r < '0' || r > '9' })
 }
 
-// readLSN reads to_lsn from the file that the backup program leaves.
+// readLSN returns to_lsn from the file that the backup program writes.
 func readLSN(file string) (string, error) {
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -64,7 +64,8 @@ func readLSN(file string) (string, error) {
 	return "", modules.Errorf("cannot read the backup's position: %s has no to_lsn", filepath.Base(file))
 }
 
-// extract unpacks a full backup into the data directory, an incremental one beside it, and applies it.
+// extract unpacks a full backup into the data directory. It unpacks an incremental one next to it, and then applies
+// it.
 func (m *mysqlServer) extract(ctx context.Context, incremental bool, unpack func(args ...string) error) error {
 	data := m.c.Path(m.dataDir)
 	prepare := []string{"mariabackup", "--no-defaults", "--prepare", "--target-dir=" + data}

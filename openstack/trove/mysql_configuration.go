@@ -10,8 +10,8 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// applyOverrides sets variables of the running server. As in Trove, one that the server refuses is only said in the
-// log.
+// applyOverrides sets variables of the running server. As in Trove, a variable that the server refuses is only
+// logged.
 func (m *mysqlServer) applyOverrides(ctx context.Context) error {
 	values, err := m.c.Map("overrides")
 	if err != nil {
@@ -42,7 +42,7 @@ func isVariable(name string) bool {
 	return name != ""
 }
 
-// variable is "=value" in a statement. Numbers with K, M or G are bytes
+// variable returns "=value" for a statement. Numbers with K, M or G are converted to bytes
 // (trove.guestagent.common.guestagent_utils.to_bytes).
 func variable(v any) string {
 	switch v := v.(type) {

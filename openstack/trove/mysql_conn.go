@@ -15,22 +15,22 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// mysqlServer is the instance's MySQL or MariaDB, over its socket. A call opens one connection at most.
+// mysqlServer is the instance's MySQL or MariaDB, reached through its socket. A call opens at most one connection.
 type mysqlServer struct {
 	*guest
 	conn driver.Conn
-	user string // who is logged in
-	id   string // the server's number of the connection
+	user string // the current user
+	id   string // the server's id of the connection
 }
 
 const (
-	// adminUser is the user that Trove's agent works as.
+	// adminUser is the user of Trove's agent.
 	adminUser      = "os_admin"
 	connectTimeout = 10 * time.Second
 )
 
-// credentials are user and password: os_admin's, root's before there is an os_admin, and root without a password before that, which
-// the socket lets in.
+// credentials returns the user and password: os_admin's or, before os_admin exists, root's. Before root has a saved
+// password it is root without a password, which the socket accepts.
 func (m *mysqlServer) credentials() (user, password string, err error) {
 	for _, user := range [...]string{adminUser, "root"} {
 		password, ok, err := m.savedPassword(user)
@@ -41,7 +41,7 @@ func (m *mysqlServer) credentials() (user, password string, err error) {
 	return "root", "", nil
 }
 
-// savedPassword reads the option file of a user, which is on the volume so that a rebuilt instance finds it.
+// savedPassword reads the option file of a user. It is on the volume, so that a rebuilt instance finds it.
 func (m *mysqlServer) savedPassword(user string) (password string, ok bool, err error) {
 	name := path.Join(m.confDir(), user+".cnf")
 	b, err := os.ReadFile(m.c.Path(name))
@@ -54,7 +54,7 @@ func (m *mysqlServer) savedPassword(user string) (password string, ok bool, err 
 	return parseINI(string(b)).get("client", "password"), true, nil
 }
 
-// savePassword writes the option file of a user. Nobody but root reads it.
+// savePassword writes the option file of a user, which only root can read.
 func (m *mysqlServer) savePassword(user, password string) error {
 	if err := os.MkdirAll(m.c.Path(m.confDir()), 0o755); err != nil {
 		return modules.Errorf("cannot make the directory %s: %v", m.confDir(), err)
@@ -98,14 +98,14 @@ func (m *mysqlServer) connectAs(ctx context.Context, user, password string) erro
 		return fmt.Errorf("cannot connect to the datastore as %s at %s: %w", user, m.socket, serverError(err))
 	}
 	m.user = user
-	// Whatever the server's own mode is: quoting must mean the same.
+	// Quoting must not depend on the server's mode.
 	if _, err = m.query(ctx, "SET SESSION sql_mode='NO_ENGINE_SUBSTITUTION'"); err == nil {
 		m.id, err = m.first(ctx, "SELECT CONNECTION_ID()")
 	}
 	return err
 }
 
-// silent keeps the driver from writing to standard error.
+// silent prevents the driver from writing to standard error.
 type silent struct{}
 
 func (silent) Print(...any) {}
@@ -119,7 +119,7 @@ func (m *mysqlServer) close() {
 	}
 }
 
-// serverError is an error of the driver as this package's.
+// serverError converts an error of the driver to a *sqlError if the server sent it.
 func serverError(err error) error {
 	var said *mysql.MySQLError
 	if errors.As(err, &said) {
@@ -128,7 +128,7 @@ func serverError(err error) error {
 	return err
 }
 
-// exec runs statements in turn.
+// exec runs statements one after the other.
 func (m *mysqlServer) exec(ctx context.Context, statements ...string) error {
 	for _, s := range statements {
 		if _, err := m.query(ctx, s); err != nil {
@@ -178,18 +178,18 @@ func (m *mysqlServer) table(ctx context.Context, statement string) (names []stri
 	return readTable(ctx, m.conn, statement, serverError)
 }
 
-// quote is a text in a statement. The session's sql_mode makes backslashes escape.
+// quote quotes a text for a statement. With the session's sql_mode, a backslash is an escape character.
 func quote(s string) string {
 	return "'" + strings.NewReplacer("\x00", `\0`, "\n", `\n`, "\r", `\r`, "\x1a", `\Z`, "'", `\'`, `\`, `\\`).Replace(s) + "'"
 }
 
-// ident is a name in a statement.
+// ident quotes a name for a statement.
 func ident(s string) string { return "`" + strings.ReplaceAll(s, "`", "``") + "`" }
 
-// account is a user at a host in a statement.
+// account returns user@host for a statement.
 func account(name, host string) string { return quote(name) + "@" + quote(host) }
 
-// quoted is a list of texts in a statement.
+// quoted returns a list of texts for a statement.
 func quoted(list []string) string {
 	out := make([]string, len(list))
 	for i, s := range list {

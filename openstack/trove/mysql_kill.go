@@ -5,8 +5,8 @@ import "context"
 // noSuchThread is ER_NO_SUCH_THREAD.
 const noSuchThread = 1094
 
-// kill ends the statement of a call that was cancelled. While it waits for a lock, the server does not see that its client has gone, and
-// would carry it out later.
+// kill ends the statement of a cancelled call. While it waits for a lock, the server does not notice that the client
+// has disconnected, and would execute the statement later.
 func (m *mysqlServer) kill(ctx context.Context) error {
 	id := m.id
 	m.close()
@@ -20,7 +20,7 @@ func (m *mysqlServer) kill(ctx context.Context) error {
 	if err := other.connect(ctx); err != nil {
 		return err
 	}
-	other.id = "" // a KILL that is late is not killed
+	other.id = "" // a late KILL is not killed itself
 	if _, err := other.query(ctx, "KILL "+id); err != nil && !isCode(err, noSuchThread) {
 		return err
 	}

@@ -5,7 +5,7 @@ import (
 	"path"
 )
 
-// logs are the general log, the log of slow queries and the error log.
+// logs returns the general log, the log of slow queries and the error log.
 func (m *mysqlServer) logs() ([]*guestLog, error) {
 	general := path.Join(m.dataDir, m.manager+"-general.log")
 	slow := path.Join(m.dataDir, m.manager+"-slow_query.log")
@@ -27,7 +27,7 @@ func (m *mysqlServer) logs() ([]*guestLog, error) {
 }
 
 func (m *mysqlServer) switchLog(ctx context.Context, values map[string]any) error {
-	// The file before the switch: a server that logs does not change it.
+	// Set the file before the switch: while the log is enabled, the server does not change its file.
 	for _, key := range [...]string{"general_log_file", "slow_query_log_file", "log_output", "long_query_time", "general_log",
 		"slow_query_log"} {
 		if v, ok := values[key]; ok {

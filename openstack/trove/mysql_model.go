@@ -8,15 +8,16 @@ import (
 	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
-// mysqlNames are those of trove.common.db.mysql.models.
+// mysqlNames are the rules of trove.common.db.mysql.models.
 var mysqlNames = nameRules{maxSchema: 64, maxUser: 16, schema: isSchemaName, text: isUserText, host: isMySQLHost}
 
-// isMySQLHost matches "%", and an address or network in which "%" stands for a number.
+// isMySQLHost reports whether host is "%", or an address or network in which "%" may replace numbers.
 func isMySQLHost(host string) bool {
 	return host == "%" || isNetwork(strings.ReplaceAll(host, "%", "1"))
 }
 
-// isSchemaName matches ^[A-Za-z0-9_-]+[\s\?\#\@]*[A-Za-z0-9_-]+$ where what Python shows of the text has no backslash.
+// isSchemaName reports whether a text matches ^[A-Za-z0-9_-]+[\s\?\#\@]*[A-Za-z0-9_-]+$ and has no backslash in
+// Python's repr.
 func isSchemaName(s string) bool {
 	word := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-'
@@ -30,15 +31,16 @@ func isSchemaName(s string) bool {
 	return lead > 0 && tail != rest && tail != "" && strings.TrimLeftFunc(tail, word) == "" && !showsBackslash(s)
 }
 
-// showsBackslash reports whether Python's repr of a text has a backslash.
+// showsBackslash reports whether Python's repr of a text contains a backslash.
 func showsBackslash(s string) bool { return strings.Contains(pytext.Repr(s), `\`) }
 
-// isUserText reports whether a name or password has none of the characters that Trove does not support.
+// isUserText reports whether a name or password contains only characters that Trove supports.
 func isUserText(s string) bool {
 	return s != "" && !strings.ContainsAny(s, "'\";`,/\\") && strings.TrimSpace(s) == s && !showsBackslash(s)
 }
 
-// isNetwork is netaddr.IPNetwork: an address, one of IPv4 with less than four numbers, and a prefix or mask behind "/".
+// isNetwork implements netaddr.IPNetwork: an address, which may be an IPv4 address with fewer than four numbers, and
+// an optional prefix or mask after "/".
 func isNetwork(s string) bool {
 	addr, prefix, has := strings.Cut(s, "/")
 	a, err := netip.ParseAddr(addr)

@@ -9,7 +9,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// setUp is do_prepare of Trove's MySQL manager.
+// setUp implements do_prepare of Trove's MySQL manager.
 func (m *mysqlServer) setUp(ctx context.Context) error {
 	if err := m.installConfiguration(ctx, "overrides"); err != nil {
 		return err
@@ -52,7 +52,7 @@ func (m *mysqlServer) setUp(ctx context.Context) error {
 	return m.attachReplica(ctx, snapshot, snapshot["config"])
 }
 
-// installConfiguration stops the server and writes directories and configuration files.
+// installConfiguration stops the server and writes the directories and configuration files.
 func (m *mysqlServer) installConfiguration(ctx context.Context, overrides string) error {
 	if err := m.stopIfRunning(ctx); err != nil {
 		return err
@@ -78,7 +78,7 @@ func (m *mysqlServer) rebuild(ctx context.Context) error {
 	return m.start(ctx, false)
 }
 
-// mysqlConfig is where the server looks for its configuration.
+// mysqlConfig is the server's default configuration file.
 const mysqlConfig = "/etc/mysql/my.cnf"
 
 func (m *mysqlServer) serverArgs() []string {
@@ -90,7 +90,7 @@ func (m *mysqlServer) serverArgs() []string {
 
 func (m *mysqlServer) serverOptions() []string { return nil }
 
-// installData makes the system tables in an empty data directory.
+// installData creates the system tables in an empty data directory.
 func (m *mysqlServer) installData(ctx context.Context) error {
 	if _, err := os.Stat(m.c.Path(path.Join(m.dataDir, "mysql"))); err == nil {
 		return nil
@@ -102,7 +102,7 @@ func (m *mysqlServer) installData(ctx context.Context) error {
 	args = append(args, "--datadir="+m.c.Path(m.dataDir))
 	switch {
 	case m.inContainer() && m.isMaria():
-		args = append(args, "--auth-root-socket-user=mysql") // the default is who runs it, and that user has no such name
+		args = append(args, "--auth-root-socket-user=mysql") // the default is the current user, which has another name
 	case !m.inContainer() && os.Geteuid() == 0:
 		args = append(args, "--user="+m.owner)
 	}
@@ -110,16 +110,16 @@ func (m *mysqlServer) installData(ctx context.Context) error {
 		return err
 	}
 	if m.isMaria() {
-		return nil // root comes in by the socket alone
+		return nil // root can only log in through the socket
 	}
 	return m.resetRootPassword(ctx)
 }
 
-// resetChange is the part of the configuration that resets root's password at the server's next start.
+// resetChange is the change in the configuration that resets root's password at the next start.
 const resetChange = "reset-root"
 
-// resetRootPassword gives root a new password before the server takes connections: that of a restored database is not
-// known.
+// resetRootPassword sets a new password for root before the server accepts connections: the password in a restored
+// database is unknown.
 func (m *mysqlServer) resetRootPassword(ctx context.Context) error {
 	password, err := randomPassword(passwordLength)
 	if err != nil {
@@ -134,7 +134,7 @@ func (m *mysqlServer) resetRootPassword(ctx context.Context) error {
 	if err := m.writeFile(file, []byte("ALTER USER 'root'@'localhost' IDENTIFIED "+identified+";\n"), 0o600); err != nil {
 		return err
 	}
-	// The password is known before the server has it: a crash between the two is repaired by the next prepare.
+	// Save the password before the server sets it. After a crash between the two, the next prepare repairs it.
 	if err := m.savePassword("root", password); err != nil {
 		return err
 	}

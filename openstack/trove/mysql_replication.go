@@ -15,10 +15,10 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// isMaria reports whether replication is MariaDB's.
+// isMaria reports whether the server is MariaDB, whose replication differs from MySQL's.
 func (m *mysqlServer) isMaria() bool { return m.manager == managerMaria }
 
-// systemOverride writes a part of the configuration that Trove sends as a text or as a mapping of sections.
+// systemOverride writes a change of the configuration that Trove sends as a text or as a mapping of sections.
 func (m *mysqlServer) systemOverride(change string, v any) error {
 	values := map[string]any{}
 	switch v := v.(type) {
@@ -66,10 +66,10 @@ func (m *mysqlServer) demoteMaster(ctx context.Context) error {
 	return m.restart(ctx)
 }
 
-// replicationPasswordLength is that of Trove's replication users.
+// replicationPasswordLength is the length that Trove uses for replication users.
 const replicationPasswordLength = 16
 
-// replicationUser makes a user that replicas log in as.
+// replicationUser creates a user for the log-in of replicas.
 func (m *mysqlServer) replicationUser(ctx context.Context) (map[string]any, error) {
 	password, err := randomPassword(replicationPasswordLength)
 	if err != nil {
@@ -131,7 +131,7 @@ func (m *mysqlServer) replicaContext(ctx context.Context) (any, error) {
 		"replica_conf": map[string]any{"log_position": position, "replication_user": user}}, nil
 }
 
-// connectToSource starts replication by GTID from where the copy of the data ends.
+// connectToSource starts GTID replication from the end of the copied data.
 func (m *mysqlServer) connectToSource(ctx context.Context, s source) error {
 	if s.fresh {
 		at, err := m.lastSourceGTID()
@@ -160,10 +160,10 @@ func (m *mysqlServer) connectToSource(ctx context.Context, s source) error {
 	return m.awaitReplication(ctx, true)
 }
 
-// binlogInfo are the files in which the backup program leaves the position of the source.
+// binlogInfo are the files in which the backup program stores the source's position.
 var binlogInfo = [...]string{"xtrabackup_binlog_info", "mariadb_backup_binlog_info"}
 
-// lastSourceGTID is the position that the copy of the data ends at: file, position and GTID with tabs between them.
+// lastSourceGTID returns the position at the end of the copied data: file, position and GTID, separated by tabs.
 func (m *mysqlServer) lastSourceGTID() (string, error) {
 	for _, name := range binlogInfo {
 		b, err := os.ReadFile(m.c.Path(path.Join(m.dataDir, name)))
@@ -181,7 +181,7 @@ func (m *mysqlServer) lastSourceGTID() (string, error) {
 	return "", modules.Errorf("Unable to determine last GTID executed on master (from file %s).", path.Join(m.dataDir, binlogInfo[0]))
 }
 
-// replicates reports whether both threads of replication run.
+// replicates reports whether both replication threads are running.
 func (m *mysqlServer) replicates(ctx context.Context) (running bool, fault string, err error) {
 	s, err := m.named(ctx, "SHOW SLAVE STATUS")
 	if err != nil || s == nil {
@@ -191,7 +191,7 @@ func (m *mysqlServer) replicates(ctx context.Context) (running bool, fault strin
 	return s["Slave_IO_Running"] == "Yes" && s["Slave_SQL_Running"] == "Yes", fault, nil
 }
 
-// awaitReplication waits until replication runs, or does not.
+// awaitReplication waits until replication is running or, if want is false, has stopped.
 func (m *mysqlServer) awaitReplication(ctx context.Context, want bool) error {
 	ctx, cancel := context.WithTimeout(ctx, m.wait)
 	defer cancel()
@@ -212,7 +212,7 @@ func (m *mysqlServer) awaitReplication(ctx context.Context, want bool) error {
 	}
 }
 
-// detachReplica ends replication. Its user at the source is returned: the source removes it.
+// detachReplica ends the replication. It returns the replication user, which the source removes.
 func (m *mysqlServer) detachReplica(ctx context.Context) (any, error) {
 	s, err := m.named(ctx, "SHOW SLAVE STATUS")
 	if err != nil {
@@ -239,7 +239,8 @@ func (m *mysqlServer) detachReplica(ctx context.Context) (any, error) {
 	return map[string]any{"replication_user": user}, m.restart(ctx)
 }
 
-// cleanupSource removes the user of a replica that is gone, as Trove's replication strategy does; no manager of Trove calls that.
+// cleanupSource removes the user of a former replica, as Trove's replication strategy does. No manager of Trove calls
+// it.
 func (m *mysqlServer) cleanupSource(ctx context.Context) error {
 	info, err := m.c.Map("replica_info")
 	if err != nil {
@@ -252,7 +253,7 @@ func (m *mysqlServer) cleanupSource(ctx context.Context) error {
 	return m.exec(ctx, "DROP USER IF EXISTS "+account(name, "%"))
 }
 
-// latestTransaction is the position of what this server has written to its log.
+// latestTransaction returns the position of the last transaction in this server's log.
 func (m *mysqlServer) latestTransaction(ctx context.Context) (any, error) {
 	variable := "gtid_executed"
 	if m.isMaria() {
@@ -261,7 +262,7 @@ func (m *mysqlServer) latestTransaction(ctx context.Context) (any, error) {
 	return m.first(ctx, "SELECT @@global."+variable)
 }
 
-// lastTransaction is the source's id, and the number of the source's last transaction here.
+// lastTransaction returns the source's id, and the number of the source's last transaction that was applied here.
 func (m *mysqlServer) lastTransaction(ctx context.Context) (any, error) {
 	s, err := m.named(ctx, "SHOW SLAVE STATUS")
 	if err != nil {
@@ -302,7 +303,7 @@ func (m *mysqlServer) lastTransaction(ctx context.Context) (any, error) {
 	return []any{n, last}, nil
 }
 
-// waitForTransaction waits until this replica has applied a transaction. It ends with the job.
+// waitForTransaction waits until this replica has applied a transaction, or the job ends.
 func (m *mysqlServer) waitForTransaction(ctx context.Context) error {
 	function := "WAIT_UNTIL_SQL_THREAD_AFTER_GTIDS"
 	if m.isMaria() {

@@ -13,7 +13,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// reserved is Trove's refusal of a name, nil if the name is free.
+// reserved returns Trove's error for a reserved name, or nil if the name is not in the list.
 func reserved(what, kind, name string, list []string) error {
 	if !slices.Contains(list, name) {
 		return nil
@@ -48,7 +48,7 @@ func (m *mysqlServer) createDatabases(ctx context.Context, v any) error {
 	return nil
 }
 
-// createDatabase creates a database unless it exists. Trove's defaults are utf8 and utf8_general_ci.
+// createDatabase creates a database unless it exists. As in Trove, the defaults are utf8 and utf8_general_ci.
 func (m *mysqlServer) createDatabase(ctx context.Context, s schema) error {
 	statement := "CREATE DATABASE IF NOT EXISTS " + ident(s.name)
 	if s.charset == "" && s.collate == "" {
@@ -89,9 +89,9 @@ func (m *mysqlServer) deleteDatabase(ctx context.Context, v any) error {
 
 // page holds the limits of a listing.
 type page struct {
-	limit   int64 // 0 is no limit
+	limit   int64 // 0 means no limit
 	limited bool
-	marker  string // the last name of the page before, "" for the first page
+	marker  string // last name of the previous page, or ""
 	include bool   // the marker's row is part of the page
 }
 
@@ -107,7 +107,7 @@ func (g *guest) readPage() (p page, err error) {
 	return p, nil
 }
 
-// after is a condition on a column, quote makes a text of the statement.
+// after returns the condition that skips the pages before; quote makes an SQL literal of a text.
 func (p page) after(column string, quote func(string) string) string {
 	switch {
 	case p.marker == "":
@@ -118,7 +118,7 @@ func (p page) after(column string, quote func(string) string) string {
 	return " AND " + column + " > " + quote(p.marker)
 }
 
-// clause requests one row more than the page has, which shows whether there is another page.
+// clause requests one more row than the page has; that row shows whether there is another page.
 func (p page) clause() string {
 	if p.limit <= 0 {
 		return ""
@@ -126,8 +126,8 @@ func (p page) clause() string {
 	return fmt.Sprintf(" LIMIT %d", p.limit+1)
 }
 
-// cut takes the row beyond the page away. As in Trove, a listing without a limit has the last row's name as marker, and a last page
-// none.
+// cut removes the row after the page. As in Trove, the marker of a listing without a limit is the name of the last
+// row; the last page of a listing with a limit has no marker.
 func cut[T any](p page, rows []T, marker func(T) string) ([]T, any) {
 	n := len(rows)
 	if p.limited {
@@ -222,7 +222,7 @@ func (m *mysqlServer) findUser(ctx context.Context) (*dbUser, error) {
 	return &u, err
 }
 
-// mustFindUser is findUser where Trove goes on without the user.
+// mustFindUser is findUser, but a missing user is an error. Trove continues without the user.
 func (m *mysqlServer) mustFindUser(ctx context.Context) (*dbUser, error) {
 	u, err := m.findUser(ctx)
 	if err == nil && u == nil {
@@ -231,10 +231,10 @@ func (m *mysqlServer) mustFindUser(ctx context.Context) (*dbUser, error) {
 	return u, err
 }
 
-// grantee is a user as information_schema writes it.
+// grantee returns the name of a user as information_schema writes it.
 func grantee(u dbUser) string { return "'" + u.name + "'@'" + u.host + "'" }
 
-// databasesByUser are the databases on which users have more than USAGE, of one user or of all.
+// databasesByUser returns, for one user or for all, the databases on which the user has more privileges than USAGE.
 func (m *mysqlServer) databasesByUser(ctx context.Context, one *dbUser) (map[string][]any, error) {
 	where := ""
 	if one != nil {
@@ -301,7 +301,8 @@ func (m *mysqlServer) changePasswords(ctx context.Context, v any) error {
 	return nil
 }
 
-// setPassword changes a password. MySQL 8 and newer decide by themselves how it is kept: mysql_native_password is going away there.
+// setPassword changes a password. On MySQL 8 and newer the server chooses the authentication plugin, because
+// mysql_native_password is going away there.
 func (m *mysqlServer) setPassword(ctx context.Context, name, host, password string) error {
 	who, secret := account(name, host), quote(password)
 	switch {
@@ -313,7 +314,7 @@ func (m *mysqlServer) setPassword(ctx context.Context, name, host, password stri
 	return m.exec(ctx, "SET PASSWORD FOR "+who+" = PASSWORD("+secret+")")
 }
 
-// olderThan compares versions; one that is not known is not older.
+// olderThan reports whether version is older than another one. An unknown version is not older.
 func olderThan(version, than string) bool {
 	n, ok := pkgversion.Loose(version, than)
 	return version != "" && ok && n < 0
@@ -428,7 +429,7 @@ func (m *mysqlServer) enableRoot(ctx context.Context, password any) (any, error)
 	return u.serialize(), nil
 }
 
-// permissions are those of a grant, in Trove's order.
+// permissions returns the privileges of a GRANT statement, in Trove's order.
 func permissions(list []string) string {
 	if slices.Contains(list, "ALL") || slices.Contains(list, "ALL PRIVILEGES") {
 		return "ALL PRIVILEGES"
@@ -463,13 +464,13 @@ func randomPassword(length int) (string, error) {
 	return string(b), nil
 }
 
-// secure makes the administrator and takes anonymous users away.
+// secure creates the administrator and removes anonymous users.
 func (m *mysqlServer) secure(ctx context.Context) error {
 	password, err := randomPassword(passwordLength)
 	if err != nil {
 		return err
 	}
-	// Root logs in: a restored backup may have an os_admin with another password.
+	// Log in as root: a restored backup may have an os_admin with another password.
 	root, _, err := m.savedPassword("root")
 	if err != nil {
 		return err
@@ -496,7 +497,7 @@ func (m *mysqlServer) secure(ctx context.Context) error {
 	return m.dropUsers(ctx, "User = ''")
 }
 
-// secureRoot takes root away from other hosts.
+// secureRoot removes the accounts of root on other hosts.
 func (m *mysqlServer) secureRoot(ctx context.Context) error {
 	return m.dropUsers(ctx, "User = 'root' AND Host != 'localhost'")
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/brine-salt/brine/internal/python/yaml"
 )
 
-// docPage is a page of the documentation, and a snippet of it.
+// docPage returns a page of the documentation, and one of its snippets.
 func docPage(t *testing.T, snippet string) (text, block string) {
 	t.Helper()
 	b, err := os.ReadFile("../../docs/openstack/trove-guest.md")
@@ -25,7 +25,7 @@ func docPage(t *testing.T, snippet string) (text, block string) {
 	return string(b), m[1]
 }
 
-// TestPage: the configuration of the page is one that works, and the page names every option and every function.
+// TestPage: the configuration on the page works, and the page names every option and every function.
 func TestPage(t *testing.T) {
 	text, block := docPage(t, "minion")
 	v, err := yaml.Parse([]byte(block), "trove-guest.md")
@@ -59,7 +59,8 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestPageStores: the stores of the page can be configured; one that is reached only when it is used says what it needs.
+// TestPageStores: the stores on the page can be configured; a store that connects only on first use says what it
+// needs.
 func TestPageStores(t *testing.T) {
 	_, block := docPage(t, "stores")
 	v, err := yaml.Parse([]byte(block), "trove-guest.md")

@@ -13,15 +13,15 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// Trove's strategies for PostgreSQL (backup/drivers/postgres.py of Trove's backup image): a full backup is what
-// pg_basebackup streams, with the log that it needs; an incremental one is the log that was archived since its parent
-// began. The server leaves a file <segment>.<offset>.backup in the archive for each backup that ends; its content is
-// the backup's metadata.
+// Trove's strategies for PostgreSQL (backup/drivers/postgres.py of Trove's backup image): a full backup is the output
+// of pg_basebackup with the write-ahead log that it needs; an incremental backup is the log that was archived since
+// its parent began. When a backup ends, the server leaves a file <segment>.<offset>.backup in the archive, which
+// holds the backup's metadata.
 
 const (
 	startFile = "start_wal_file"
 	stopFile  = "stop_wal_file"
-	// recoveryWait bounds the wait for a backup's end in the archive, and for a promotion.
+	// recoveryWait is the time limit for a backup's end file to appear in the archive, and for a promotion.
 	recoveryWait = time.Minute
 )
 
@@ -44,14 +44,14 @@ func (p *postgresServer) planBackup(ctx context.Context, id string, parent map[s
 		"--wal-method=fetch", "--label=" + id, "--pgdata=-"}
 	plan.finish = func(ctx context.Context) (map[string]string, error) {
 		if replica {
-			return nil, nil // it does not archive; nothing can build upon its backup
+			return nil, nil // a replica does not archive; its backup cannot be a parent
 		}
 		return p.awaitBackupEnd(ctx, id)
 	}
 	return plan, nil
 }
 
-// planIncremental ends a backup in this session, which the archive then has everything of.
+// planIncremental starts and ends a backup in this session; after that the archive holds all of its log.
 func (p *postgresServer) planIncremental(ctx context.Context, plan *backupPlan, id string, parent map[string]string) error {
 	from := parent[startFile]
 	if !isSegment(from) || !isSegment(parent[stopFile]) {
@@ -89,7 +89,7 @@ func (p *postgresServer) planIncremental(ctx context.Context, plan *backupPlan, 
 	return nil
 }
 
-// archived are the names in the archive of the log, sorted.
+// archived returns the sorted names of the files in the log archive.
 func (p *postgresServer) archived() ([]string, error) {
 	entries, err := os.ReadDir(p.c.Path(p.archiveDir))
 	if err != nil {
@@ -132,7 +132,7 @@ func (p *postgresServer) awaitBackupEnd(ctx context.Context, id string) (map[str
 	}
 }
 
-// readBackupFile reads a file <segment>.<offset>.backup: lines as "STOP WAL LOCATION: 0/3000100 (file
+// readBackupFile parses a file <segment>.<offset>.backup, with lines such as "STOP WAL LOCATION: 0/3000100 (file
 // 000000010000000000000003)".
 func readBackupFile(text string) map[string]string {
 	meta := map[string]string{}
@@ -163,7 +163,7 @@ func (p *postgresServer) extract(_ context.Context, incremental bool, unpack fun
 	return unpack("tar", "-xf", "-", "--no-same-owner", "-C", p.c.Path(dir))
 }
 
-// awaitRecovery waits until the server has replayed its log and takes writes.
+// awaitRecovery waits until the server has replayed its log and accepts writes.
 func (p *postgresServer) awaitRecovery(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, max(p.wait, recoveryWait))
 	defer cancel()
@@ -180,8 +180,8 @@ func (p *postgresServer) awaitRecovery(ctx context.Context) error {
 	}
 }
 
-// maintain removes old log from the archive when it takes more than half of the volume, as the periodic task of Trove's
-// manager does.
+// maintain removes old log from the archive when the archive takes more than half of the volume, like the periodic
+// task of Trove's manager.
 func (p *postgresServer) maintain() error {
 	fs, err := statfs(p.c.Path(p.mountPoint))
 	if err != nil {
@@ -190,8 +190,8 @@ func (p *postgresServer) maintain() error {
 	return p.cleanArchive(fs.blocks * fs.size / 2)
 }
 
-// cleanArchive removes what is older than the last backup while the archive has more than limit bytes; if that is not
-// enough, all but the newest file. Incremental backups upon older ones are not possible then.
+// cleanArchive removes what is older than the last backup while the archive has more than limit bytes. If that is not
+// enough, it removes all but the newest file; incremental backups on top of older ones are then no longer possible.
 func (p *postgresServer) cleanArchive(limit int64) error {
 	names, err := p.archived()
 	if err != nil {
@@ -203,7 +203,7 @@ func (p *postgresServer) cleanArchive(limit int64) error {
 	for _, name := range names {
 		info, err := os.Stat(p.c.Path(filepath.Join(p.archiveDir, name)))
 		if missing(err) {
-			continue // the server replaces a file
+			continue // the server has just renamed or removed it
 		}
 		if err != nil {
 			return modules.Errorf("cannot read the archive of the log: %v", err)

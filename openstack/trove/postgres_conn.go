@@ -16,14 +16,14 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// postgresServer is the instance's PostgreSQL, over its socket. A call opens one connection at most.
+// postgresServer is the instance's PostgreSQL, reached over its socket. A call opens at most one connection.
 type postgresServer struct {
 	*guest
 	conn driver.Conn
 }
 
-// superUser is the user that Trove's agent works as. The access rules let it in over the socket only, without a
-// password.
+// superUser is the user as which Trove's agent works. The access rules allow it to log in only from this host,
+// without a password.
 const superUser = "postgres"
 
 func (p *postgresServer) ping(ctx context.Context) error {
@@ -31,7 +31,7 @@ func (p *postgresServer) ping(ctx context.Context) error {
 	return err
 }
 
-// connect logs in as the superuser. The environment of this process has no say.
+// connect logs in as the superuser. It ignores the environment of this process.
 func (p *postgresServer) connect(ctx context.Context) error {
 	if p.conn != nil {
 		return nil
@@ -55,7 +55,7 @@ func (p *postgresServer) close() {
 	}
 }
 
-// postgresError is an error of the driver as this package's.
+// postgresError converts an error of the driver into a sqlError.
 func postgresError(err error) error {
 	var said *pq.Error
 	if errors.As(err, &said) {
@@ -64,8 +64,8 @@ func postgresError(err error) error {
 	return err
 }
 
-// query runs a statement and returns its rows. Statements have no arguments, so each is a simple query with an implicit
-// commit.
+// query runs a statement and returns its rows. Statements have no arguments, so each is a simple query that commits
+// by itself.
 func (p *postgresServer) query(ctx context.Context, statement string) ([]row, error) {
 	if err := p.connect(ctx); err != nil {
 		return nil, err
@@ -92,13 +92,14 @@ func (p *postgresServer) exec(ctx context.Context, statements ...string) error {
 	return nil
 }
 
-// pgText is a text in a statement.
+// pgText quotes a text for a statement.
 func pgText(s string) string { return pq.QuoteLiteral(s) }
 
-// pgName is a name in a statement. The server refuses one with a zero byte, which the driver's function would cut.
+// pgName quotes a name for a statement. The server refuses a name with a zero byte; the driver's function would cut
+// the name there.
 func pgName(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
 
-// pgTexts is a list of texts in a statement.
+// pgTexts quotes a list of texts for a statement.
 func pgTexts(list []string) string {
 	out := make([]string, len(list))
 	for i, s := range list {
@@ -114,7 +115,7 @@ func pgTexts(list []string) string {
 // for the version, the newest installed version, and PATH, in this order.
 func (p *postgresServer) program(name string) (string, error) {
 	if p.inContainer() {
-		return name, nil // its image has it in PATH
+		return name, nil // the image has it in PATH
 	}
 	if p.postgresBin != "" {
 		return path.Join(p.postgresBin, name), nil
@@ -143,7 +144,7 @@ func (p *postgresServer) program(name string) (string, error) {
 		name, p.version)
 }
 
-// asOwner runs one of PostgreSQL's programs as the user that the data belongs to: they refuse to run as root.
+// asOwner runs one of PostgreSQL's programs as the owner of the data, because the programs refuse to run as root.
 func (p *postgresServer) asOwner(ctx context.Context, env []string, name string, args ...string) error {
 	file, err := p.program(name)
 	if err != nil {

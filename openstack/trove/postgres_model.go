@@ -2,12 +2,12 @@ package trove
 
 import "unicode"
 
-// postgresNames are those of trove.common.db.postgresql.models: users and passwords may be any text.
+// postgresNames are the rules of trove.common.db.postgresql.models: users and passwords may be any text.
 var postgresNames = nameRules{maxSchema: 63, maxUser: 63, schema: isPostgresSchema, text: isAnyText, host: isAnyText}
 
 func isAnyText(string) bool { return true }
 
-// isPostgresSchema matches ^[\u0001-\u007F\u0080-\uFFFF]+[^\s]$ as Python does, where "$" also matches before a last
+// isPostgresSchema matches ^[\u0001-\u007F\u0080-\uFFFF]+[^\s]$ as Python does, where "$" also matches before a final
 // line break.
 func isPostgresSchema(s string) bool {
 	runes := []rune(s)

@@ -17,7 +17,7 @@ import (
 	"github.com/brine-salt/brine/internal/testkit/testserver"
 )
 
-// newPostgres is an instance with Debian's PostgreSQL.
+// newPostgres returns an instance with Debian's PostgreSQL.
 func newPostgres(t *testing.T, more map[string]any) *instance {
 	t.Helper()
 	program := testserver.Program(t, "postgres")
@@ -33,8 +33,8 @@ func newPostgres(t *testing.T, more map[string]any) *instance {
 	return i
 }
 
-// postgresConfig is the configuration that Trove's template makes, in this instance's places. Passwords are hashed so
-// that dumps can be compared.
+// postgresConfig returns the configuration that Trove's template makes, with the paths of this instance. Passwords
+// are hashed in a way that makes dumps comparable.
 func (i *instance) postgresConfig() string {
 	return fmt.Sprintf(`listen_addresses = '127.0.0.1'		# what IP address(es) to listen on;
 port = %[2]s
@@ -59,7 +59,7 @@ func (i *instance) preparePostgres(more string) {
 		quoteJSON(i.dir)+`, "config_contents": `+quoteJSON(i.postgresConfig())+more+`}`)
 }
 
-// psql asks the server as the superuser.
+// psql runs a statement as the superuser.
 func (i *instance) psql(database, statement string) string {
 	i.t.Helper()
 	out, err := exec.CommandContext(i.t.Context(), testserver.Program(i.t, "psql"), "-h", i.dir, "-p", i.port, "-U", "postgres", "-d", database,
@@ -70,7 +70,7 @@ func (i *instance) psql(database, statement string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// psqlAs logs in over TCP, and returns who that is or what is in the way.
+// psqlAs logs in over TCP, and returns the user's name or why the log-in failed.
 func (i *instance) psqlAs(name, password, database string) string {
 	i.t.Helper()
 	cmd := exec.CommandContext(i.t.Context(), testserver.Program(i.t, "psql"), "-h", "127.0.0.1", "-p", i.port, "-U", name, "-d", database,
@@ -149,8 +149,8 @@ var replayedPostgres = []replayed{
 	{"list_databases", `{}`, "list_databases"},
 }
 
-// TestTroveT2ReplayPostgres makes the same calls of Trove's own PgSqlAdmin and of ours, and compares answers and dumps
-// of the servers.
+// TestTroveT2ReplayPostgres makes the same calls of Trove's own PgSqlAdmin and of ours, and compares the answers and
+// dumps of the servers.
 func TestTroveT2ReplayPostgres(t *testing.T) {
 	ours, theirs := newPostgres(t, nil), newPostgres(t, nil)
 	ours.preparePostgres("")
@@ -161,7 +161,7 @@ func TestTroveT2ReplayPostgres(t *testing.T) {
 	}
 }
 
-// TestTrovePostgres sets up an instance, and calls what the replay does not.
+// TestTrovePostgres sets up an instance, and makes the calls that the replay leaves out.
 func TestTrovePostgres(t *testing.T) {
 	i := newPostgres(t, nil)
 	i.preparePostgres(`, "databases": [{"_name": "web"}, {"_name": "it's \"odd\""}], "root_password": "rootsecret1",` +
@@ -210,7 +210,7 @@ func TestTrovePostgres(t *testing.T) {
 		t.Errorf("ada: %q", got)
 	}
 
-	// The configuration of a running server.
+	// Change the configuration of a running server.
 	i.must("update_overrides", `{"overrides": {"work_mem": "6MB"}, "remove": false}`)
 	i.must("apply_overrides", `{"overrides": {"work_mem": "6MB"}}`)
 	if got := i.psql("postgres", "SELECT current_setting('work_mem'), current_setting('autovacuum')"); got != "6MB|off" {
@@ -251,7 +251,7 @@ func TestTrovePostgres(t *testing.T) {
 		}
 	}
 
-	// A server that cannot start is said so, with what Trove says.
+	// If the server cannot start, the error says so in Trove's words.
 	i.must("stop_db", "")
 	i.opts["trove"].(map[string]any)["state_change_wait_time"] = 0.5
 	got := i.fails("start_db_with_conf_changes", `{"config_contents": "nonsense = 1\n", "ds_version": "15"}`)
@@ -260,7 +260,7 @@ func TestTrovePostgres(t *testing.T) {
 	}
 }
 
-// TestTrovePostgresLeaks: two hundred listings leave no memory, connections or goroutines behind.
+// TestTrovePostgresLeaks: two hundred listings leak no memory, connections or goroutines.
 func TestTrovePostgresLeaks(t *testing.T) {
 	i := newPostgres(t, nil)
 	i.preparePostgres("")
@@ -292,7 +292,7 @@ func TestTrovePostgresLeaks(t *testing.T) {
 	t.Logf("%d bytes, %d goroutines, %d files; then %d, %d, %d", heap, routines, files, heap2, routines2, files2)
 }
 
-// TestTrovePostgresBackup makes a full and two incremental backups, encrypted, and restores the last onto an empty
+// TestTrovePostgresBackup makes a full and two incremental encrypted backups, and restores the last onto an empty
 // instance.
 func TestTrovePostgresBackup(t *testing.T) {
 	key := map[string]any{"backup_aes_cbc_key": "a-key"}
@@ -344,7 +344,7 @@ func TestTrovePostgresBackup(t *testing.T) {
 		}
 	}
 
-	// One bit is another.
+	// Flip one bit.
 	file := filepath.Join(a.dir, "store/database_backups/inc1.tar.gz.enc")
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -365,7 +365,7 @@ func TestTrovePostgresBackup(t *testing.T) {
 			t.Errorf("%s has %v, %v", dir, entries, err)
 		}
 	}
-	// The log that the parent ends with is gone.
+	// Remove the log with which the parent ends.
 	if err := os.RemoveAll(a.dir + "/data/wal_archive"); err != nil {
 		t.Fatal(err)
 	}
@@ -381,7 +381,8 @@ func TestTrovePostgresBackup(t *testing.T) {
 	}
 }
 
-// TestTrovePostgresReplication makes a replica, fails over to it, makes the old source its replica, and detaches that.
+// TestTrovePostgresReplication makes a replica, fails over to it, makes the old source its replica, and detaches that
+// one.
 func TestTrovePostgresReplication(t *testing.T) {
 	a := newPostgres(t, nil)
 	a.preparePostgres(`, "databases": [{"_name": "web"}]`)
@@ -416,7 +417,7 @@ func TestTrovePostgresReplication(t *testing.T) {
 		t.Error(got)
 	}
 
-	// Fail over, in the order of Trove's task manager. What the old source writes after that is lost.
+	// Fail over in the order of Trove's task manager. What the old source writes afterwards is lost.
 	a.equal("make_read_only", `{"read_only": true}`, "null")
 	b.equal("detach_replica", `{"for_failover": true}`, "null")
 	b.must("enable_as_master", `{"replica_source_config": ""}`)
@@ -434,7 +435,7 @@ func TestTrovePostgresReplication(t *testing.T) {
 	if got := a.psql("web", "SELECT string_agg(i::text, ',' ORDER BY i), pg_is_in_recovery() FROM t"); got != "1,2,3|t" {
 		t.Errorf("the old source has %q", got)
 	}
-	// A replica moves to another source and back by a restart.
+	// A restart moves a replica to another source and back.
 	a.must("attach_replica", `{"replica_info": `+quoteJSON(context)+`, "slave_config": "", "restart": true}`)
 	b.psql("web", "INSERT INTO t VALUES (4)")
 	a.must("wait_for_txn", `{"txn": `+quoteJSON(b.must("get_latest_txn_id", ""))+`}`)
@@ -444,7 +445,7 @@ func TestTrovePostgresReplication(t *testing.T) {
 		t.Errorf("the detached replica has %s rows", got)
 	}
 	b.equal("cleanup_source_on_replica_detach", `{"replica_info": null}`, "null")
-	// The password is in the configuration, which others do not read, and in the data.
+	// The password is in the configuration, which other users cannot read, and in the data.
 	for _, i := range []*instance{a, b} {
 		err := filepath.WalkDir(i.dir, func(p string, e os.DirEntry, err error) error {
 			if err != nil || e.IsDir() || strings.HasPrefix(p, i.dir+"/data") {
@@ -465,7 +466,7 @@ func TestTrovePostgresReplication(t *testing.T) {
 	}
 }
 
-// TestTrovePostgresLog enables and publishes the general log, for which the server is restarted.
+// TestTrovePostgresLog enables and publishes the general log, which requires a restart of the server.
 func TestTrovePostgresLog(t *testing.T) {
 	i := newPostgres(t, nil)
 	i.preparePostgres("")

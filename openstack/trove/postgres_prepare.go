@@ -34,7 +34,7 @@ func (p *postgresServer) setUp(ctx context.Context) error {
 			return err
 		}
 		if len(snapshot) == 0 {
-			// The server replays its log to the end, then takes writes.
+			// The server replays its log to the end, then accepts writes.
 			if err := p.signal("recovery.signal"); err != nil {
 				return err
 			}
@@ -67,12 +67,14 @@ func (p *postgresServer) serverArgs() []string {
 	return []string{"-c", "config_file=" + p.c.Path(p.configFile)}
 }
 
-// serverOptions: SIGINT ends the server at once, SIGTERM when its clients have gone.
+// serverOptions returns the options of the container. SIGINT ends the server at once; SIGTERM would wait for its
+// clients to disconnect.
 func (p *postgresServer) serverOptions() []string {
 	return []string{"--env=PGDATA=" + p.c.Path(p.dataDir), "--stop-signal=SIGINT"}
 }
 
-// ensureDirs makes the directories of data and archived log. PostgreSQL refuses data that others may read.
+// ensureDirs creates the directories for data and archived log. PostgreSQL refuses a data directory that other users
+// can read.
 func (p *postgresServer) ensureDirs() error {
 	if err := p.ensureDir(path.Dir(p.dataDir), 0o755); err != nil {
 		return err
@@ -88,7 +90,7 @@ func (p *postgresServer) ensureDirs() error {
 	return nil
 }
 
-// configure writes the configuration: the base, what a configuration group says, and where data and access rules are.
+// configure writes the configuration: the base, the configuration group, and the paths of data and access rules.
 func (p *postgresServer) configure() error {
 	if v := p.c.Value("config_contents"); v != nil {
 		if err := p.resetConfiguration(v); err != nil {
@@ -104,8 +106,7 @@ func (p *postgresServer) configure() error {
 	if err := p.writeFile(p.accessFile(), []byte(accessRules), 0o400); err != nil {
 		return err
 	}
-	// Without ident_file the server wants to be told of the data directory in its environment, too, as Trove's
-	// containers do.
+	// Without ident_file the server also requires the data directory in its environment, as in Trove's containers.
 	return p.applyOverride(systemAfter, commonChange, map[string]any{"data_directory": p.c.Path(p.dataDir),
 		"hba_file": p.c.Path(p.accessFile()), "ident_file": p.c.Path(path.Join(p.dataDir, "pg_ident.conf"))})
 }
@@ -113,8 +114,8 @@ func (p *postgresServer) configure() error {
 // accessFile returns the path of the file with the rules for who may log in from where.
 func (p *postgresServer) accessFile() string { return path.Join(path.Dir(p.configFile), "pg_hba.conf") }
 
-// accessRules are Trove's: the superuser comes in from this host only, everybody else with a password. The first rule
-// that fits decides.
+// accessRules are Trove's: the superuser may log in from this host only; all other users need a password. The first
+// matching rule applies.
 const accessRules = "local all postgres trust\r\n" +
 	"local replication postgres trust\r\n" +
 	"local all all md5\r\n" +
@@ -126,7 +127,7 @@ const accessRules = "local all postgres trust\r\n" +
 	"host all all 0.0.0.0/0 md5\r\n" +
 	"host all all ::/0 md5\r\n"
 
-// initData makes the system tables in an empty data directory.
+// initData creates the system tables in an empty data directory.
 func (p *postgresServer) initData(ctx context.Context) error {
 	if _, err := os.Stat(p.c.Path(path.Join(p.dataDir, "PG_VERSION"))); err == nil {
 		return nil
@@ -143,17 +144,17 @@ func (p *postgresServer) signal(name string) error {
 
 func (p *postgresServer) rebuild(context.Context) error { return notSupported("rebuild", p.manager) }
 
-// applyOverrides reads the configuration again. Settings that need a restart wait for it, as in Trove.
+// applyOverrides reloads the configuration. As in Trove, settings that need a restart take effect at the next one.
 func (p *postgresServer) applyOverrides(ctx context.Context) error { return p.reload(ctx) }
 
 func (p *postgresServer) reload(ctx context.Context) error {
 	return p.exec(ctx, "SELECT pg_reload_conf()")
 }
 
-// makeReadOnly does nothing, as in Trove: PostgreSQL has no such state.
+// makeReadOnly does nothing, as in Trove, because PostgreSQL has no such mode.
 func (p *postgresServer) makeReadOnly(context.Context) error { return nil }
 
-// logs is the general log. The values of Trove's manager log every statement, with passwords in them.
+// logs returns the general log. The values of Trove's manager log every statement, including passwords.
 func (p *postgresServer) logs() ([]*guestLog, error) {
 	file := path.Join(p.dataDir, p.manager+"-general.log")
 	value, err := p.configured("logging_collector")
@@ -167,7 +168,7 @@ func (p *postgresServer) logs() ([]*guestLog, error) {
 		off: map[string]any{"logging_collector": false}}}, nil
 }
 
-// switchLog reports that the server must be restarted, which the collector of logs needs.
+// switchLog reports that the server must be restarted, because the log collector needs a restart.
 func (p *postgresServer) switchLog(ctx context.Context, _ map[string]any) error {
 	p.report(ctx, statusRestartRequired, false)
 	return nil

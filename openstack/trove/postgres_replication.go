@@ -11,16 +11,16 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// What follows is trove.guestagent.strategies.replication.postgresql.
+// The rest of this file is trove.guestagent.strategies.replication.postgresql.
 
-// replicator is the user that all replicas log in as; its password is in the data directory, which a replica has a copy
-// of.
+// replicator is the user as which all replicas log in. Its password is in the data directory, so a replica has a
+// copy.
 const (
 	replicator   = "replicator"
 	passwordFile = ".replpass"
 )
 
-// isReplica reports whether the server replays the log of another one, or of a backup.
+// isReplica reports whether the server is replaying the log of another server or of a backup.
 func (p *postgresServer) isReplica(ctx context.Context) (bool, error) {
 	v, err := p.first(ctx, "SELECT pg_is_in_recovery()")
 	return v == "true", err
@@ -28,7 +28,8 @@ func (p *postgresServer) isReplica(ctx context.Context) (bool, error) {
 
 func (p *postgresServer) port(context.Context) (int64, error) { return p.postgresPort, nil }
 
-// replicationUser is the user of replicas, made if it or its password is missing. pg_rewind needs a superuser.
+// replicationUser returns the user of replicas, and creates it if the user or its password is missing. pg_rewind
+// needs a superuser.
 func (p *postgresServer) replicationUser(ctx context.Context) (map[string]any, error) {
 	file := path.Join(p.dataDir, passwordFile)
 	found, err := p.findUser(ctx, replicator)
@@ -61,7 +62,7 @@ func (p *postgresServer) replicationUser(ctx context.Context) (map[string]any, e
 	return map[string]any{"name": replicator, "password": password}, nil
 }
 
-// enableAsMaster lets replicas log in. The configuration of a source is not used, as in Trove.
+// enableAsMaster allows replicas to log in. As in Trove, it ignores the configuration of a source.
 func (p *postgresServer) enableAsMaster(ctx context.Context, _ any) error {
 	if _, err := p.replicationUser(ctx); err != nil {
 		return err
@@ -92,8 +93,8 @@ func (p *postgresServer) replicaContext(ctx context.Context) (any, error) {
 		"replica_conf": map[string]any{"replication_user": user}}, nil
 }
 
-// attach makes the server a standby at its next start. Only if Trove asks for it that is now: the source of before
-// needs pg_rewind first.
+// attach makes the server a standby at its next start. It restarts now only if Trove asks for that, because a former
+// source needs pg_rewind first.
 func (p *postgresServer) attach(ctx context.Context, from source, _ any) error {
 	if err := p.signal("standby.signal"); err != nil {
 		return err
@@ -109,7 +110,7 @@ func (p *postgresServer) attach(ctx context.Context, from source, _ any) error {
 	return p.guest.restart(ctx)
 }
 
-// conninfo is a connection as libpq reads it. What needs no quotes has none.
+// conninfo returns a libpq connection string. It quotes only the values that need quotes.
 func conninfo(pairs ...string) string {
 	out := make([]string, 0, len(pairs)/2)
 	for i := 0; i < len(pairs); i += 2 {
@@ -122,7 +123,7 @@ func conninfo(pairs ...string) string {
 	return strings.Join(out, " ")
 }
 
-// cutPassword takes the password out of a connection that conninfo has written.
+// cutPassword removes the password from a connection string made by conninfo.
 func cutPassword(info string) (rest, password string) {
 	rest, password, _ = strings.Cut(info, " password=")
 	if n := len(password); n > 1 && password[0] == '\'' {
@@ -142,7 +143,8 @@ func (p *postgresServer) detachReplica(ctx context.Context) (any, error) {
 // cleanupSource has nothing to do: all replicas share one user. Trove's strategy does nothing either.
 func (p *postgresServer) cleanupSource(context.Context) error { return nil }
 
-// demoteMaster takes back what this server has more than its new source, to which attach has connected it before.
+// demoteMaster removes the changes that this server has and its new source lacks. attach has already configured the
+// new source.
 func (p *postgresServer) demoteMaster(ctx context.Context) error {
 	info, err := p.configured("primary_conninfo")
 	if err != nil {
@@ -161,10 +163,11 @@ func (p *postgresServer) demoteMaster(ctx context.Context) error {
 		return modules.Errorf("cannot read the version of the data: %v", err)
 	}
 	if !olderThan(strings.TrimSpace(string(major)), "15") {
-		// The archive has what the server has removed from its log. Older ones need it there (wal_keep_size).
+		// The archive holds the log that the server has removed. Versions before 15 need it in the data directory
+		// (wal_keep_size).
 		args = append(args, "--restore-target-wal", "--config-file="+p.c.Path(p.configFile))
 	}
-	// The password is not on the command line, which is for all to see.
+	// The password is not on the command line, which all users can read.
 	if err := p.asOwner(ctx, []string{"PGPASSWORD=" + password}, "pg_rewind", args...); err != nil {
 		return err
 	}
@@ -174,7 +177,8 @@ func (p *postgresServer) demoteMaster(ctx context.Context) error {
 	return p.guest.restart(ctx)
 }
 
-// latestTransaction is the position in the log, of what is written here or replayed.
+// latestTransaction returns the position in the log up to which this server has written, or replayed if it is a
+// replica.
 func (p *postgresServer) latestTransaction(ctx context.Context) (any, error) {
 	replica, err := p.isReplica(ctx)
 	if err != nil {
@@ -186,8 +190,8 @@ func (p *postgresServer) latestTransaction(ctx context.Context) (any, error) {
 	return p.first(ctx, "SELECT pg_current_wal_lsn()")
 }
 
-// lastTransaction returns what Trove's manager lacks for PostgreSQL, and needs to choose among replicas: the id of
-// the database cluster, which a source and its replicas share, and the position as a number.
+// lastTransaction returns what Trove needs to choose among replicas, which its own manager for PostgreSQL lacks: the
+// id of the database cluster, which a source and its replicas share, and the position as a number.
 func (p *postgresServer) lastTransaction(ctx context.Context) (any, error) {
 	rows, err := p.query(ctx, "SELECT system_identifier::text, (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() "+
 		"ELSE pg_current_wal_lsn() END - '0/0')::bigint FROM pg_control_system()")
@@ -224,7 +228,7 @@ func (p *postgresServer) waitForTransaction(ctx context.Context) error {
 		if err != nil && ctx.Err() == nil {
 			return err
 		}
-		// Numbers are compared: as texts, which Trove compares, "0/A000000" is after "0/10000000".
+		// Compare numbers: compared as texts, as Trove does, "0/A000000" is after "0/10000000".
 		if now, ok := parseLSN(at); ok && now >= want {
 			return nil
 		}
@@ -236,7 +240,7 @@ func (p *postgresServer) waitForTransaction(ctx context.Context) error {
 	}
 }
 
-// parseLSN reads a position as "16/B374D848".
+// parseLSN parses a position such as "16/B374D848".
 func parseLSN(s string) (uint64, bool) {
 	high, low, found := strings.Cut(s, "/")
 	h, err1 := strconv.ParseUint(high, 16, 32)

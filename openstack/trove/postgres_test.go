@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestSettingFile: what is written is what Trove's KeyValueCodec of PostgreSQL writes, but for texts that PostgreSQL
+// TestSettingFile: the files equal those of Trove's KeyValueCodec for PostgreSQL, except for texts that PostgreSQL
 // would not read back.
 func TestSettingFile(t *testing.T) {
 	var f settingFile
@@ -50,7 +50,7 @@ func TestSettingFile(t *testing.T) {
 	}
 }
 
-// TestPostgresNames has the answers of trove.common.db.postgresql.models of Trove 18.
+// TestPostgresNames holds the answers of trove.common.db.postgresql.models of Trove 18.
 func TestPostgresNames(t *testing.T) {
 	for name, want := range map[string]bool{"web": true, "a": false, "ab": true, "a b": true, "ab ": false, "ab\n": true, "a\n": false, "a\n\n": false,
 		"é\"'": true, "\x00b": false, "a\U0001f600": true, "\U0001f600a": false, " b": true} {
@@ -85,7 +85,7 @@ func TestPostgresTexts(t *testing.T) {
 	}
 }
 
-// TestArchive: old log goes when the archive is too large, what the last backup needs goes last.
+// TestArchive: old log is removed when the archive is too large; the log that the last backup needs is removed last.
 func TestArchive(t *testing.T) {
 	const segment = "00000001000000000000000"
 	for _, c := range []struct {

@@ -9,8 +9,8 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// What follows is PgSqlAdmin of trove.guestagent.datastore.postgres.service. It keeps no names to itself: the server
-// refuses.
+// The rest of this file is PgSqlAdmin of trove.guestagent.datastore.postgres.service. It reserves no names; the
+// server refuses those that it needs.
 
 func (p *postgresServer) createDatabases(ctx context.Context, v any) error {
 	list, err := maps1(v, "databases")
@@ -48,7 +48,7 @@ func (p *postgresServer) deleteDatabase(ctx context.Context, v any) error {
 	return p.exec(ctx, "DROP DATABASE IF EXISTS "+pgName(s.name))
 }
 
-// more asks for one row more than the page has. No limit and 0 are the same.
+// more requests one more row than the page has. A missing limit and 0 mean the same.
 func (p page) more() string {
 	if p.limit <= 0 {
 		return ""
@@ -56,7 +56,7 @@ func (p page) more() string {
 	return fmt.Sprintf(" LIMIT %d", p.limit+1)
 }
 
-// cutPage takes the row beyond the page away. The last page has no marker.
+// cutPage removes the row after the page. The last page has no marker.
 func cutPage[T any](p page, rows []T, name func(T) string) ([]T, any) {
 	if p.limit <= 0 || int64(len(rows)) <= p.limit {
 		return rows, nil
@@ -105,12 +105,12 @@ func (p *postgresServer) createUsers(ctx context.Context, v any) error {
 	return nil
 }
 
-// createUser makes a user with options as "SUPERUSER".
+// createUser creates a user with options such as "SUPERUSER".
 func (p *postgresServer) createUser(ctx context.Context, u dbUser, options ...string) error {
 	return p.exec(ctx, "CREATE USER "+pgName(u.name)+withClause(u.password, options))
 }
 
-// alterUser changes the password, if there is one, and options.
+// alterUser changes the options, and the password if there is one.
 func (p *postgresServer) alterUser(ctx context.Context, u dbUser, options ...string) error {
 	return p.exec(ctx, "ALTER USER "+pgName(u.name)+withClause(u.password, options))
 }
@@ -133,13 +133,13 @@ func (p *postgresServer) revoke(ctx context.Context, user, database string) erro
 	return p.exec(ctx, "REVOKE ALL ON DATABASE "+pgName(database)+" FROM "+pgName(user))
 }
 
-// usersQuery lists users with the databases on which the superuser has granted them everything.
+// usersQuery lists users with the databases on which the superuser has granted them all privileges.
 const usersQuery = "SELECT u.usename, d.datname, d.encoding, d.datcollate FROM pg_catalog.pg_user u LEFT JOIN (" +
 	"SELECT datname, pg_encoding_to_char(encoding) AS encoding, datcollate, a.grantee FROM pg_catalog.pg_database, aclexplode(datacl) a " +
 	"WHERE datistemplate = false AND a.grantor = 'postgres'::regrole AND NOT a.is_grantable " +
 	"GROUP BY datname, pg_database.encoding, datcollate, a.grantee HAVING count(*) = 3) d ON d.grantee = u.usesysid "
 
-// usersOf makes users of the rows of usersQuery, which are sorted by user.
+// usersOf makes users from the rows of usersQuery, which are sorted by user.
 func usersOf(rows []row) []*dbUser {
 	var list []*dbUser
 	for _, r := range rows {
@@ -189,7 +189,7 @@ func (p *postgresServer) listUsers(ctx context.Context) (any, error) {
 	return []any{list, next}, nil
 }
 
-// deleteUser revokes before it drops: PostgreSQL keeps a user that has grants.
+// deleteUser revokes grants before it drops the user, because PostgreSQL does not drop a user that has grants.
 func (p *postgresServer) deleteUser(ctx context.Context, v any) error {
 	x, ok := v.(map[string]any)
 	if !ok {
@@ -217,8 +217,8 @@ func (p *postgresServer) dropUser(ctx context.Context, name string) error {
 	return p.exec(ctx, "DROP USER IF EXISTS "+pgName(name))
 }
 
-// changePasswords takes users as Trove's API sends them, which Trove's own manager fails on, and as that manager reads
-// them.
+// changePasswords accepts users as Trove's API sends them, which Trove's own manager cannot read, and in the form
+// that this manager expects.
 func (p *postgresServer) changePasswords(ctx context.Context, v any) error {
 	list, err := maps1(v, "users")
 	if err != nil {
@@ -294,7 +294,7 @@ func (p *postgresServer) revokeAccess(ctx context.Context) error {
 // rootUser is the superuser that the instance's owner gets.
 const rootUser = "root"
 
-// isRootEnabled returns what Trove's manager lacks for PostgreSQL: whether root is a superuser.
+// isRootEnabled reports whether root is a superuser. Trove's manager lacks this for PostgreSQL.
 func (p *postgresServer) isRootEnabled(ctx context.Context) (bool, error) {
 	rows, err := p.query(ctx, "SELECT 1 FROM pg_catalog.pg_user WHERE usesuper AND usename = "+pgText(rootUser))
 	return len(rows) > 0, err

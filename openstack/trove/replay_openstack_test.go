@@ -15,7 +15,8 @@ import (
 	"github.com/brine-salt/brine/internal/testkit/prereq"
 )
 
-// replayed is a call as Trove's manager makes it of its administrator, and of ours. Arguments are the same but for a few names.
+// replayed is one call, as Trove's manager makes it of its administrator and as ours gets it. The arguments are the
+// same but for a few names.
 type replayed struct{ fun, kwargs, method string }
 
 var replayedMariaDB = []replayed{
@@ -71,7 +72,8 @@ var replayedMariaDB = []replayed{
 	{"list_databases", `{}`, "list_databases"},
 }
 
-// TestTroveT2Replay makes the same calls of Trove's own administrator and of ours, on two servers, and compares answers and servers.
+// TestTroveT2Replay makes the same calls of Trove's own administrator and of ours, on two servers, and compares the
+// answers and the servers.
 func TestTroveT2Replay(t *testing.T) {
 	ours, theirs := newInstance(t, nil), newInstance(t, nil)
 	ours.prepare("")
@@ -93,7 +95,8 @@ func TestTroveT2Replay(t *testing.T) {
 	}
 }
 
-// replay makes calls of ours and of Trove's administrator, which works on a server of its own, and compares the answers.
+// replay makes the calls of ours and of Trove's administrator, which works on its own server, and compares the
+// answers.
 func replay(t *testing.T, ours *instance, calls []replayed, server ...string) {
 	t.Helper()
 	if err := exec.Command("/usr/bin/python3", "-c", "import trove").Run(); err != nil {
@@ -151,7 +154,7 @@ func replay(t *testing.T, ours *instance, calls []replayed, server ...string) {
 	t.Logf("%d calls, %d of them refused, are equal", len(calls), refused)
 }
 
-// guest is the agent in the instance, outside of a call.
+// guest returns the agent in the instance, outside of a call.
 func (i *instance) guest() *guest {
 	i.t.Helper()
 	s, err := readSettings(i.opts["trove"])

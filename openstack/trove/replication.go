@@ -8,7 +8,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// replicationSnapshot makes this instance a source, backs it up, and tells a new replica what it needs.
+// replicationSnapshot makes this instance a source, backs it up, and returns what a new replica must know.
 func (g *guest) replicationSnapshot(ctx context.Context) (any, error) {
 	info, err := g.c.Map("snapshot_info")
 	if err != nil {
@@ -39,7 +39,7 @@ func (g *guest) replicationSnapshot(ctx context.Context) (any, error) {
 		"replica_conf": map[string]any{"log_position": map[string]any{}, "replication_user": user}}, nil
 }
 
-// masterRef is where replicas find this instance.
+// masterRef returns the address at which replicas find this instance.
 func (g *guest) masterRef(ctx context.Context) (map[string]any, error) {
 	port, err := g.db.port(ctx)
 	if err != nil {
@@ -54,8 +54,8 @@ func (g *guest) masterRef(ctx context.Context) (map[string]any, error) {
 	return map[string]any{"host": host, "port": port}, nil
 }
 
-// ownAddress is the address of the interface with the default route, as oslo_utils.netutils.get_my_ipv4 finds it.
-// Nothing is sent.
+// ownAddress returns the address of the interface with the default route, like oslo_utils.netutils.get_my_ipv4. It
+// sends nothing.
 func ownAddress() (string, error) {
 	conn, err := net.Dial("udp4", "192.0.2.1:9")
 	if err != nil {
@@ -66,7 +66,7 @@ func ownAddress() (string, error) {
 	return host, err
 }
 
-// source holds the data about its source that a replica needs.
+// source is what a replica must know about its source.
 type source struct {
 	host, user, password string
 	port                 int64
@@ -85,7 +85,7 @@ func readSource(info map[string]any) (s source, err error) {
 	return s, nil
 }
 
-// attachReplica makes this instance replicate. A failure is the instance's state, as in Trove.
+// attachReplica makes this instance a replica. As in Trove, a failure sets the instance's status.
 func (g *guest) attachReplica(ctx context.Context, info, config any) error {
 	err := g.attach(ctx, info, config)
 	if err != nil {
@@ -111,7 +111,8 @@ func (g *guest) attach(ctx context.Context, info, config any) error {
 	return g.db.attach(ctx, s, config)
 }
 
-// checkReplica refuses a source of another kind, or one that is too large.
+// checkReplica returns an error if the source has another replication strategy, or more data than the volume of this
+// instance can hold.
 func (g *guest) checkReplica(info map[string]any, strategy string) error {
 	if strategy != g.strategy {
 		return modules.Errorf("Instance with replication strategy %s cannot replicate from instance with replication strategy %s.",

@@ -32,7 +32,7 @@ func TestTroveReplication(t *testing.T) {
 	}
 	a.query("INSERT INTO web.t VALUES (2, 'after the copy')")
 
-	// The replica has the same store.
+	// The replica uses the same store.
 	b := newInstance(t, map[string]any{"backup_aes_cbc_key": "a-key", "store": a.opts["trove"].(map[string]any)["store"]})
 	updates := a.backups()
 	last := updates[len(updates)-1]
@@ -59,7 +59,7 @@ func TestTroveReplication(t *testing.T) {
 		t.Error(got)
 	}
 
-	// Fail over: the replica becomes the source, the old source its replica.
+	// Fail over: the replica becomes the source, and the old source its replica.
 	a.must("make_read_only", `{"read_only": true}`)
 	left := b.must("detach_replica", `{"for_failover": true}`).(map[string]any)
 	if left["replication_user"] != conf["replication_user"].(map[string]any)["name"] {
@@ -104,7 +104,7 @@ func number64(t *testing.T, s string) int64 {
 	return n
 }
 
-// backups are the arguments of update_backup so far; other events are dropped.
+// backups returns the arguments of all update_backup events since its last call, and drops the other events.
 func (i *instance) backups() (list []map[string]any) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -118,7 +118,7 @@ func (i *instance) backups() (list []map[string]any) {
 }
 
 // backUp makes a full backup and an incremental one on top of it, and calls change after each. It returns the
-// location of the second and its checksum, in the form in which an instance to restore gets them.
+// location and the checksum of the second, in the form in which an instance to restore receives them.
 func (i *instance) backUp(change func()) (at string) {
 	i.t.Helper()
 	parent := ""
@@ -133,7 +133,8 @@ func (i *instance) backUp(change func()) (at string) {
 	return at
 }
 
-// TestTroveBackup makes a full and two incremental backups and restores the last onto an empty instance; a damaged one is refused.
+// TestTroveBackup makes a full and two incremental backups and restores the last onto an empty instance; a damaged
+// backup is refused.
 func TestTroveBackup(t *testing.T) {
 	a := newInstance(t, nil)
 	a.prepare(`, "root_password": "rootsecret1", "databases": [{"_name": "web"}],` +
@@ -174,7 +175,7 @@ func TestTroveBackup(t *testing.T) {
 		t.Errorf("ada: %q", got)
 	}
 
-	// One bit is another.
+	// Flip one bit.
 	file := filepath.Join(store.(map[string]any)["path"].(string), "database_backups/full.xbstream.gz")
 	data, err := os.ReadFile(file)
 	if err != nil {

@@ -12,18 +12,18 @@ import (
 // as is errors.As.
 func as[T error](err error, target *T) bool { return errors.As(err, target) }
 
-// healthyAnswers is how often in turn the server must answer before it counts as up.
+// healthyAnswers is the number of consecutive answers after which the server counts as up.
 const healthyAnswers = 3
 
-// databaseStatus is the state of the database in the words of trove.instance.service_status.
+// databaseStatus returns the status of the database in the words of trove.instance.service_status.
 func (g *guest) databaseStatus(ctx context.Context) string {
-	g.db.close() // a connection of before says nothing of now
+	g.db.close() // an old connection does not show the current status
 	err := g.db.ping(ctx)
 	switch {
 	case err == nil:
 		return statusHealthy
 	case isServerError(err):
-		return statusRunning // it is there, but does not let us in
+		return statusRunning // the server runs, but refuses the log-in
 	}
 	return statusShutdown
 }
@@ -33,7 +33,7 @@ func isServerError(err error) bool {
 	return errors.As(err, &said)
 }
 
-// awaitStatus waits until the database is in a state, and reports that if it is wanted.
+// awaitStatus waits until the database has the wanted status, and reports it if report is set.
 func (g *guest) awaitStatus(ctx context.Context, want string, report bool) error {
 	ctx, cancel := context.WithTimeout(ctx, g.wait)
 	defer cancel()
@@ -58,7 +58,7 @@ func (g *guest) awaitStatus(ctx context.Context, want string, report bool) error
 	}
 }
 
-// control starts, stops or restarts the server: fun is the function of the module service.
+// control starts, stops or restarts the server; fun is the name of a function of the module service.
 func (g *guest) control(ctx context.Context, fun string) error {
 	if g.inContainer() {
 		return g.controlContainer(ctx, fun)
@@ -109,7 +109,7 @@ func (g *guest) restart(ctx context.Context) error {
 	return nil
 }
 
-// startWithConfiguration restarts the server with another configuration.
+// startWithConfiguration starts the server with another configuration, and stops it first if it is running.
 func (g *guest) startWithConfiguration(ctx context.Context) error {
 	if err := g.checkVersion(g.c.Value("ds_version")); err != nil {
 		return err
@@ -123,8 +123,8 @@ func (g *guest) startWithConfiguration(ctx context.Context) error {
 	return g.start(ctx, true)
 }
 
-// checkVersion takes the version of the datastore that a call is about. In the way packages it refuses another one than the instance's: packages
-// are the image's.
+// checkVersion sets the version of the datastore to the one in the call. With packages, which come from the image, it
+// refuses any version but the instance's.
 func (g *guest) checkVersion(v any) error {
 	if g.inContainer() {
 		if pytext.Truth(v) {
@@ -138,7 +138,8 @@ func (g *guest) checkVersion(v any) error {
 	return nil
 }
 
-// upgrade replaces the server by one of another version, in the way container. To the same version there is nothing to do, as in Trove.
+// upgrade replaces the server with another version; only containers can do this. As in Trove, an upgrade to the same
+// version does nothing.
 func (g *guest) upgrade(ctx context.Context) error {
 	m, err := g.c.Map("upgrade_info")
 	if err != nil {
@@ -194,7 +195,7 @@ func (g *guest) prepare(ctx context.Context) (err error) {
 	return nil
 }
 
-// endInstall marks and reports the end of prepare, and returns why it failed.
+// endInstall marks and reports the end of prepare, and returns the reason if it failed.
 func (g *guest) endInstall(ctx context.Context, failure error, cluster bool) error {
 	ctx = context.WithoutCancel(ctx)
 	if failure == nil && !cluster {
@@ -211,7 +212,7 @@ func (g *guest) endInstall(ctx context.Context, failure error, cluster bool) err
 	return failure
 }
 
-// rebuild sets up the service on the data of an instance that was built again.
+// rebuild sets up the service on the existing data after the instance was rebuilt.
 func (g *guest) rebuild(ctx context.Context) error {
 	if err := g.mark(prepareStart); err != nil {
 		return err

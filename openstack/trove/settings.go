@@ -13,47 +13,47 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// settings are the option trove of the minion's configuration, with Trove's own defaults.
+// settings are the values of the minion's option trove, with Trove's own defaults.
 type settings struct {
 	manager, version, way string
-	dockerSocket          string // the container way's: where the daemon listens
+	dockerSocket          string // where the container daemon listens
 	dockerImage           string // of the datastore, without a tag
-	service               string // the service manager's name of the datastore
+	service               string // the datastore's name in the service manager
 	socket                string
 	configFile            string
 	includeDir            string
 	mountPoint            string // of the volume with the data
 	dataDir               string
-	archiveDir            string // of PostgreSQL's log, "" for others
-	owner                 string // whom the datastore's files belong to
-	stateDir              string // the marker files of prepare
-	modulesDir            string // Trove's modules that are applied
-	address               string // of this instance, for its replicas; "" finds it
+	archiveDir            string // of PostgreSQL's log; empty for other datastores
+	owner                 string // the owner of the datastore's files
+	stateDir              string // for the marker files of prepare
+	modulesDir            string // for Trove's modules that were applied
+	address               string // of this instance, for its replicas; empty means detect it
 	fsType, mountOptions  string
 	strategy              string // the replication strategy
 	ignoreUsers, ignoreDB []string
 	rootGrant             []string
 	rootGrantOption       bool
-	wait, poll            time.Duration // for a change of the server's state
+	wait, poll            time.Duration // for a change of the server's status
 	exposedLogs           []string
 	errorLog              string
-	longQueryTime         float64 // milliseconds, -1 for none
-	logLimit              int64   // bytes of a published part of a log
+	longQueryTime         float64 // milliseconds; -1 disables the log
+	logLimit              int64   // the largest part of a log to publish, in bytes
 	logContainer          string
 	store                 map[string]any // of backups and logs
 	backupContainer       string
-	backupKey             string // encrypts backups, "" does not
+	backupKey             string // encrypts backups; empty disables encryption
 	postgresPort          int64
-	postgresBin           string // the directory of PostgreSQL's programs, "" finds it
+	postgresBin           string // the directory of PostgreSQL's programs; empty means search for it
 	locale                string // of PostgreSQL's databases
 
-	// What follows from the datastore.
+	// The following fields depend on the datastore.
 	syntax                     syntax
 	overrideMode               os.FileMode
 	startFailed, restartFailed string // Trove's words
 }
 
-// option is one key of the mapping.
+// option is one key of the option trove.
 type option struct {
 	name string
 	set  func(s *settings, v any) error
@@ -116,7 +116,7 @@ func number(into *float64, v any) error {
 	return nil
 }
 
-// options are the keys that the mapping may have.
+// options returns the keys that the option trove may have.
 func options() []option {
 	return []option{
 		{"address", text(func(s *settings) *string { return &s.address })},
@@ -209,10 +209,10 @@ func readSettings(v any) (*settings, error) {
 	return s, s.fill()
 }
 
-// unset is a number that the configuration does not have.
+// unset marks a number that the configuration does not set.
 const unset = -2
 
-// dataDirs are the directories that a restore fills.
+// dataDirs returns the directories that a restore fills.
 func (s *settings) dataDirs() []string {
 	if s.archiveDir == "" {
 		return []string{s.dataDir}
@@ -220,7 +220,7 @@ func (s *settings) dataDirs() []string {
 	return []string{s.dataDir, s.archiveDir}
 }
 
-// fill sets what depends on the datastore.
+// fill sets the defaults that depend on the datastore.
 func (s *settings) fill() error {
 	orElse := func(field *string, v string) {
 		if *field == "" {
@@ -239,7 +239,7 @@ func (s *settings) fill() error {
 	}
 	orOwner := func(v string) {
 		if s.inContainer() {
-			v = "1001" // Trove's; the host has no name for it
+			v = "1001" // as in Trove; the host has no name for it
 		}
 		orElse(&s.owner, v)
 	}
@@ -276,7 +276,7 @@ func (s *settings) fill() error {
 		orList(&s.ignoreDB, "os_admin", "postgres")
 		orList(&s.exposedLogs, "general")
 		orTime(0)
-		// The overrides have the password of the source.
+		// The overrides hold the password of the source.
 		s.syntax, s.overrideMode = settingFile{}, 0o640
 		s.startFailed, s.restartFailed = "Failed to start database service", "Failed to restart database"
 	case "":
@@ -293,5 +293,5 @@ func (s *settings) fill() error {
 	return nil
 }
 
-// confDir holds what must survive a rebuild of the instance: it is on the volume.
+// confDir returns the directory for files that must survive a rebuild of the instance; it is on the volume.
 func (s *settings) confDir() string { return path.Join(s.mountPoint, "conf.d") }

@@ -25,7 +25,7 @@ func (e *sqlError) Error() string {
 	return fmt.Sprintf("(%d, %q)", e.code, e.text)
 }
 
-// isCode reports whether an error is one of the server's, with one of these numbers.
+// isCode reports whether err is an error of the server with one of these numbers.
 func isCode(err error, codes ...uint16) bool {
 	var e *sqlError
 	if !errors.As(err, &e) {
@@ -49,11 +49,10 @@ func (r row) text(i int) string {
 	return *r[i]
 }
 
-// maxRows bounds the answer of a statement.
+// maxRows limits the rows of an answer.
 const maxRows = 1 << 20
 
-// readTable runs a statement and returns the names of its columns and its rows; told makes an error of the driver one
-// of this package.
+// readTable runs a statement and returns the names of its columns and its rows; told converts an error of the driver.
 func readTable(ctx context.Context, conn driver.Conn, statement string, told func(error) error) (names []string, rows []row, err error) {
 	q, ok := conn.(driver.QueryerContext)
 	if !ok {

@@ -19,31 +19,32 @@ import (
 
 // store keeps objects in containers: backups and published logs. A name may have slashes.
 type store interface {
-	// put stores what r yields and returns the checksum by which Trove knows the object. An error of r leaves no object. The size of
-	// an object has no bound, that of its parts in memory has.
+	// put stores the content of r and returns the checksum by which Trove knows the object. If r fails, no object
+	// remains. Objects may have any size; only a part is in memory at a time.
 	put(ctx context.Context, container, name string, r io.Reader, meta map[string]string) (checksum string, err error)
 	// annotate replaces an object's metadata.
 	annotate(ctx context.Context, container, name string, meta map[string]string) error
-	// get opens an object; the error of one that is missing matches fs.ErrNotExist.
+	// get opens an object. For a missing object the error matches fs.ErrNotExist.
 	get(ctx context.Context, container, name string) (*object, error)
-	// names lists the objects of a container whose name begins with prefix, sorted; a missing container has none.
+	// names returns the sorted names of a container's objects that begin with prefix; a missing container has none.
 	names(ctx context.Context, container, prefix string) ([]string, error)
 	// remove removes an object. A missing object is not an error.
 	remove(ctx context.Context, container, name string) error
-	// location is the address of an object, locate the object of an address.
+	// location returns the address of an object; locate is the inverse.
 	location(container, name string) string
 	locate(location string) (container, name string, err error)
 }
 
-// object is an object that is read. Keys of its metadata are lower-case words with underscores.
+// object is an open object. The keys of its metadata are lower-case words with underscores.
 type object struct {
 	io.ReadCloser
 	meta map[string]string
-	// checksum is that of the whole object if the store vouches for it; else it is the MD5 of what is read.
+	// checksum is that of the whole object if the store guarantees it, and otherwise empty: then it is the MD5 of what
+	// is read.
 	checksum string
 }
 
-// openStore is the store of the option trove.
+// openStore opens the store that is configured in the option trove.
 func (g *guest) openStore(ctx context.Context) (store, error) {
 	kind := textOf(g.store, "type")
 	switch kind {
@@ -63,10 +64,11 @@ func (g *guest) openStore(ctx context.Context) (store, error) {
 	return nil, modules.Errorf("cannot use the store: this agent knows the types directory, swift and s3, not %s", pytext.Repr(kind))
 }
 
-// directory is a store in a directory of the host, which may be a network's: an object is a file, its metadata one beside it.
+// directory is a store in a directory of the host, which may be a network mount. An object is a file, with its
+// metadata in another file next to it.
 type directory struct{ root, named string }
 
-// metaEnd is the end of the name of a file with metadata.
+// metaEnd is the suffix of files with metadata.
 const metaEnd = ".metadata.json"
 
 func (d directory) file(container, name string) (string, error) {

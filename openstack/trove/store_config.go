@@ -14,13 +14,13 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// storeConfig is the mapping store of an object store.
+// storeConfig is the mapping "store" for an object store.
 type storeConfig struct {
 	words map[string]string
-	size  int64 // segment_size, 0 if it is not given
+	size  int64 // segment_size; 0 means not set
 }
 
-// readStore reads the mapping store, which may have type and these keys.
+// readStore reads the mapping "store", which may have "type" and the given keys.
 func (g *guest) readStore(keys ...string) (c storeConfig, err error) {
 	c.words = map[string]string{}
 	for _, key := range slices.Sorted(maps.Keys(g.store)) {
@@ -40,7 +40,7 @@ func (g *guest) readStore(keys ...string) (c storeConfig, err error) {
 	return c, nil
 }
 
-// Bounds of segments: S3 has no smaller and Swift no larger ones.
+// Limits of segments: the minimum is S3's, the maximum Swift's.
 const (
 	minSegment = 5 << 20
 	maxSegment = 5 << 30
@@ -48,18 +48,18 @@ const (
 
 func (c storeConfig) segment(def int64) int64 { return cmp.Or(c.size, def) }
 
-// orDefault is the name of a domain.
+// orDefault returns the name of a domain; the default is "Default".
 func (c storeConfig) orDefault(key string) string { return cmp.Or(c.words[key], "Default") }
 
-// storeTimeout is how long a store may take to answer once it has a request. A stream itself has no bound: it ends with
-// the job.
+// storeTimeout is how long a store may take to answer a request. A stream itself has no time limit; it ends with the
+// job.
 const storeTimeout = 2 * time.Minute
 
-// httpClient trusts the certificates of the host, or those of the file cacert.
+// httpClient returns a client that trusts the host's certificates, or those in the file cacert.
 func (c storeConfig) httpClient(g *guest) (http.Client, error) {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.ResponseHeaderTimeout = storeTimeout
-	t.DisableKeepAlives = true // a call is short; nothing closes what it leaves
+	t.DisableKeepAlives = true // a call is short, and nothing would close idle connections
 	if file := c.words["cacert"]; file != "" {
 		b, err := os.ReadFile(g.c.Path(file))
 		if err != nil {

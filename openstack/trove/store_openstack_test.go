@@ -27,7 +27,8 @@ import (
 	"github.com/brine-salt/brine/internal/testkit/testserver"
 )
 
-// startSwift starts Debian's swift with tempauth and the middleware that speaks S3, and returns its address. Its user is trove:guest.
+// startSwift starts Debian's swift with tempauth and the S3 middleware, and returns its address. Its user is
+// trove:guest.
 func startSwift(t *testing.T) string {
 	t.Helper()
 	prereq.Root(t)
@@ -87,7 +88,7 @@ func startSwift(t *testing.T) string {
 	return "http://127.0.0.1:" + ports["proxy"]
 }
 
-// swiftStores are the configurations of both stores that one swift is.
+// swiftStores returns a configuration of each kind of store; one swift serves both.
 func swiftStores(at string) map[string]map[string]any {
 	return map[string]map[string]any{
 		"swift": {"type": "swift", "auth_version": int64(1), "auth_url": at + "/auth/v1.0", "username": "trove:guest", "password": "guestsecret",
@@ -97,7 +98,7 @@ func swiftStores(at string) map[string]map[string]any {
 	}
 }
 
-// TestTroveStores keeps small and large objects in a real swift, by its own interface and by S3's.
+// TestTroveStores keeps small and large objects in a real swift, over its own interface and over S3's.
 func TestTroveStores(t *testing.T) {
 	at := startSwift(t)
 	large := make([]byte, 2*minSegment+12345)
@@ -119,7 +120,7 @@ func TestTroveStores(t *testing.T) {
 				t.Fatal(err)
 			}
 			container := "kept_" + kind
-			// An object that is not there, in a container that is not there.
+			// Read a missing object in a missing container.
 			if _, err := s.get(ctx, container, "none"); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("a missing object: %v", err)
 			}
@@ -182,7 +183,7 @@ func TestTroveStores(t *testing.T) {
 				t.Error(names, err)
 			}
 
-			// A stream that fails leaves nothing, at whatever place it fails.
+			// A stream that fails leaves nothing behind, wherever it fails.
 			for _, n := range []int{10, minSegment, minSegment + 5} {
 				failing := io.MultiReader(bytes.NewReader(large[:n]), failingReader{errors.New("the program has failed")})
 				if _, err := s.put(ctx, container, "half", failing, nil); err == nil {
@@ -210,7 +211,7 @@ func TestTroveStores(t *testing.T) {
 			}
 		})
 	}
-	// Credentials that are wrong are said so, and are not in the text.
+	// The error for wrong credentials says so, and does not contain them.
 	for kind, key := range map[string]string{"swift": "password", "s3": "secret_key"} {
 		conf := swiftStores(at)[kind]
 		conf[key] = "wrongsecret"
@@ -230,7 +231,7 @@ func TestTroveStores(t *testing.T) {
 	}
 }
 
-// onlyReader hides what else a reader can do.
+// onlyReader hides all other methods of a reader.
 type onlyReader struct{ io.Reader }
 
 // TestTroveStoredBackups makes encrypted backups of PostgreSQL in Swift and of MariaDB in S3, and restores an incremental one from each.
@@ -261,7 +262,7 @@ func TestTroveStoredBackups(t *testing.T) {
 			if got := strings.Fields(c.sql(b, "SELECT COUNT(*), SUM(LENGTH(s)) FROM t")); strings.Join(got, "|") != "2|60005" {
 				t.Errorf("restored: %v", got)
 			}
-			// Logs go to the same store.
+			// Logs use the same store.
 			b.must("guest_log_action", `{"log_name": "general", "enable": true, "disable": false, "publish": false, "discard": false}`)
 			if got := b.must("guest_log_action", `{"log_name": "general", "enable": false, "disable": true, "publish": false, "discard": true}`).(map[string]any); got["status"] != "Disabled" {
 				t.Errorf("the log is %v", got)

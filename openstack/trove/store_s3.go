@@ -26,10 +26,11 @@ import (
 type s3 struct {
 	client  *minio.Client
 	region  string
-	segment uint64 // bytes in memory
+	segment uint64 // bytes, held in memory
 }
 
-// s3Segment is the size of parts: 10,000 of them, which S3 allows, are 160 GB. The part that is sent is in memory.
+// s3Segment is the size of parts. S3 allows 10,000 parts, so an object may have 160 GB. The part being sent is in
+// memory.
 const s3Segment = 16 << 20
 
 func (g *guest) openS3() (store, error) {
@@ -66,7 +67,7 @@ func newS3(g *guest, c storeConfig) (*s3, error) {
 	return s, err
 }
 
-// bucket is the name of a container's bucket: S3 knows no underscores.
+// bucket returns the name of a container's bucket, because S3 does not allow underscores.
 func bucket(container string) string { return strings.ReplaceAll(container, "_", "-") }
 
 func (s *s3) wrap(what, name string, err error) error {
@@ -99,7 +100,7 @@ func (s *s3) put(ctx context.Context, container, name string, r io.Reader, meta 
 	return hex.EncodeToString(sum.Sum(nil)), s.annotate(ctx, container, name, meta)
 }
 
-// upload streams an object in parts with an MD5 each. One that fails leaves nothing.
+// upload streams an object in parts, each with an MD5. A failed upload leaves nothing behind.
 func (s *s3) upload(ctx context.Context, container, name string, r io.Reader, size int64) error {
 	_, err := s.client.PutObject(ctx, bucket(container), name, r, size, minio.PutObjectOptions{PartSize: s.segment, NumThreads: 1,
 		SendContentMd5: true, DisableContentSha256: true})
@@ -114,7 +115,7 @@ func (s *s3) annotate(ctx context.Context, container, name string, meta map[stri
 	return s.wrap("store the metadata of", name, err)
 }
 
-// maxMeta bounds the metadata of an object.
+// maxMeta limits the size of an object's metadata.
 const maxMeta = 1 << 20
 
 func (s *s3) get(ctx context.Context, container, name string) (*object, error) {
@@ -129,7 +130,7 @@ func (s *s3) get(ctx context.Context, container, name string) (*object, error) {
 	}
 	r, err := s.client.GetObject(ctx, bucket(container), name, minio.GetObjectOptions{})
 	if err == nil {
-		_, err = r.Stat() // GetObject alone asks nothing
+		_, err = r.Stat() // GetObject alone sends no request
 	}
 	if err != nil {
 		return nil, s.wrap("read", name, err)

@@ -28,17 +28,18 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// swift keeps objects as Trove's own agent does (backup/storage/swift.py of its backup image): a large one in segments
-// with a manifest (SLO), whose checksum is that of the segments' checksums. Each agent restores the other's backups.
+// swift keeps objects as Trove's own agent does (backup/storage/swift.py of its backup image): a large object in
+// segments with a manifest (SLO), whose checksum is the checksum of the segments' checksums. Each agent can restore
+// the other's backups.
 type swift struct {
 	client  *gophercloud.ServiceClient
 	segment int64 // bytes
 }
 
-// swiftSegment is Trove's size of segments, which is below the limit of 5 GiB for an object.
+// swiftSegment is Trove's size of segments. The limit for an object is 5 GiB.
 const swiftSegment = 2 << 30
 
-// openSwift logs in: with the credentials of the store, or with the token in the call's context.
+// openSwift logs in with the credentials of the store, or with the token in the call's context.
 func (g *guest) openSwift(ctx context.Context) (store, error) {
 	c, err := g.readStore("auth_url", "auth_version", "username", "password", "user_domain_name", "project_name", "project_domain_name",
 		"application_credential_id", "application_credential_secret", "region", "segment_size", "cacert")
@@ -67,7 +68,7 @@ func (g *guest) logIn(ctx context.Context, c storeConfig, client http.Client) (*
 	}
 	provider.HTTPClient = client
 	if c.words["auth_version"] == "1" {
-		// The library appends this end, with which everybody writes the address.
+		// The library appends this suffix, with which the address is usually written.
 		provider.IdentityBase = strings.TrimSuffix(strings.TrimRight(at, "/"), "auth/v1.0")
 		return swauth.NewObjectStorageV1(ctx, provider, swauth.AuthOpts{User: c.words["username"], Key: c.words["password"]})
 	}
@@ -92,7 +93,7 @@ func (g *guest) logIn(ctx context.Context, c storeConfig, client http.Client) (*
 	return openstack.NewObjectStorageV1(provider, gophercloud.EndpointOpts{Region: c.words["region"]})
 }
 
-// wrap makes errors of the library short: they have whole pages of a server.
+// wrap shortens errors of the library, which contain whole pages of a server.
 func (s *swift) wrap(what, name string, err error) error {
 	if err == nil {
 		return nil
@@ -131,7 +132,7 @@ func (s *swift) put(ctx context.Context, container, name string, r io.Reader, me
 	return etag, err
 }
 
-// segment is a part of a large object, as manifests have it.
+// segment is one entry of a large object's manifest.
 type segment struct {
 	Path string `json:"path"`
 	ETag string `json:"etag"`
@@ -139,7 +140,7 @@ type segment struct {
 	name string
 }
 
-// uploadSegments appends to parts what it stores, so that a failure leaves nothing.
+// uploadSegments appends every segment that it stores to parts, so that the caller can remove them after a failure.
 func (s *swift) uploadSegments(ctx context.Context, container, name string, in *bufio.Reader, meta map[string]string,
 	parts *[]segment) (string, error) {
 	base, _, _ := strings.Cut(path.Base(name), ".")
@@ -162,7 +163,7 @@ func (s *swift) uploadSegments(ctx context.Context, container, name string, in *
 		}
 	}
 	if len(*parts) == 1 {
-		// Trove gives the only segment the object's name.
+		// Trove gives a single segment the object's name.
 		only := (*parts)[0]
 		opts := objects.CreateOpts{Content: strings.NewReader(""), NoETag: true, CopyFrom: url.PathEscape(only.Path),
 			Metadata: metaHeaders(meta)}
@@ -180,7 +181,7 @@ func (s *swift) uploadSegments(ctx context.Context, container, name string, in *
 	return hex.EncodeToString(sums.Sum(nil)), objects.Create(ctx, s.client, container, name, opts).Err
 }
 
-// upload streams one object and compares what the store has with what was sent.
+// upload streams one object, and compares the MD5 of the store with that of what was sent.
 func (s *swift) upload(ctx context.Context, container, name string, r io.Reader, meta map[string]string) (etag string, size int64, err error) {
 	sum := md5.New()
 	counted := &countingReader{r: io.TeeReader(r, sum)}
@@ -207,7 +208,7 @@ func (c *countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// metaHeaders are metadata as ends of the names of headers, which have no underscores.
+// metaHeaders returns metadata with the suffixes of header names as keys, which have no underscores.
 func metaHeaders(meta map[string]string) map[string]string {
 	out := make(map[string]string, len(meta))
 	for k, v := range meta {
@@ -233,7 +234,7 @@ func (s *swift) get(ctx context.Context, container, name string) (*object, error
 		}
 	}
 	if r.Header.Get("X-Static-Large-Object") == "" {
-		o.checksum = "" // what is read decides
+		o.checksum = "" // the checksum is that of what is read
 	}
 	return o, nil
 }
@@ -253,7 +254,7 @@ func (s *swift) names(ctx context.Context, container, prefix string) ([]string, 
 	return list, s.wrap("list", container, err)
 }
 
-// remove removes an object, and the segments of a large one.
+// remove removes an object, including the segments of a large one.
 func (s *swift) remove(ctx context.Context, container, name string) error {
 	h, err := objects.Get(ctx, s.client, container, name, nil).Extract()
 	switch {
@@ -269,8 +270,8 @@ func (s *swift) remove(ctx context.Context, container, name string) error {
 	return s.wrap("remove", name, err)
 }
 
-// removeLarge removes a manifest with its segments. The store answers with 200 whatever happens; what happened is in
-// the body.
+// removeLarge removes a manifest with its segments. The store always answers with status 200; the body holds the
+// result.
 func (s *swift) removeLarge(ctx context.Context, container, name string) error {
 	var said struct {
 		Status string     `json:"Response Status"`
@@ -288,7 +289,8 @@ func (s *swift) location(container, name string) string {
 	return s.client.Endpoint + container + "/" + name
 }
 
-// locate takes any address of the account: a guest may see the store under another one than Trove.
+// locate accepts any host in the address, as long as the account is the same: a guest may reach the store under
+// another address than Trove.
 func (s *swift) locate(location string) (container, name string, err error) {
 	at, err := url.Parse(location)
 	if err == nil {

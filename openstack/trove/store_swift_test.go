@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// TestSwiftLogin: each kind of credentials asks Keystone as it should, and the store of the region is used.
+// TestSwiftLogin: each kind of credentials makes the right request to Keystone, and the store of the configured
+// region is used.
 func TestSwiftLogin(t *testing.T) {
 	var asked, used string
 	server := httptest.NewServer(nil)

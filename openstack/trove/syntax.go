@@ -8,24 +8,25 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// syntax is how a datastore's configuration files are written (trove.common.stream_codecs).
+// syntax is the format of a datastore's configuration files (trove.common.stream_codecs).
 type syntax interface {
-	// extension is that of the files of overrides.
+	// extension returns the extension of override files.
 	extension() string
-	// option is an option of a configuration group. A value that would change another option is an error.
+	// option converts an option of a configuration group. A value that would change another option is an error.
 	option(name string, v any) (iniKey, error)
-	// merge is the text of a file with some options set.
+	// merge returns the text of a file with some options set.
 	merge(text string, set []iniKey) string
-	// value is the value of an option in a file, "" if it is missing.
+	// value returns the value of an option in a file, or "" if it is missing.
 	value(text, name string) string
 }
 
-// optionFile is the syntax of MySQL's option files. Overrides are in the server's section.
+// optionFile is the syntax of MySQL's option files. Overrides are in the section of the server.
 type optionFile struct{}
 
 func (optionFile) extension() string { return "cnf" }
 
-// option is an option as Trove's codec writes it: None has no "=". A line break would begin another option.
+// option returns an option as Trove's codec writes it: an option with the value None has no "=". A line break would
+// start another option.
 func (optionFile) option(name string, v any) (iniKey, error) {
 	k := iniKey{name: foldOption(name), has: v != nil}
 	if k.has {
@@ -61,12 +62,12 @@ func (optionFile) merge(text string, set []iniKey) string {
 
 func (optionFile) value(text, name string) string { return parseINI(text).get(serverSection, name) }
 
-// settingFile is the syntax of postgresql.conf. Lines end as those of Trove's codec do.
+// settingFile is the syntax of postgresql.conf. Lines end as in Trove's codec.
 type settingFile struct{}
 
 func (settingFile) extension() string { return "conf" }
 
-// option is a setting as Trove's codec writes it: texts are quoted unless they are numbers or truth values.
+// option returns a setting as Trove's codec writes it: texts are quoted unless they are numbers or booleans.
 func (settingFile) option(name string, v any) (iniKey, error) {
 	k := iniKey{name: name, has: true}
 	if !isVariable(name) {
@@ -83,7 +84,7 @@ func (settingFile) option(name string, v any) (iniKey, error) {
 	return k, checkOption(name, k)
 }
 
-// merge keeps the settings of a file that Trove has written; comments are lost.
+// merge keeps the settings of a file that Trove has written, but not its comments.
 func (f settingFile) merge(text string, set []iniKey) string {
 	var s iniSection
 	for line := range strings.Lines(text) {
@@ -110,7 +111,8 @@ func (settingFile) value(text, name string) (value string) {
 	return value
 }
 
-// quoteSetting quotes a value where it is needed. PostgreSQL reads "”" and backslashes in quotes as C does.
+// quoteSetting quotes a value if needed. In quotes, PostgreSQL reads a doubled quote as one quote, and backslashes as
+// C does.
 func quoteSetting(v string) string {
 	digits := strings.TrimLeft(strings.TrimLeft(v, "+-"), "0123456789")
 	switch {
@@ -125,7 +127,7 @@ func quoteSetting(v string) string {
 	return "'" + strings.NewReplacer("'", "''", `\`, `\\`).Replace(v) + "'"
 }
 
-// parseSetting reads a line: a name, "=" or not, a value in quotes or not, and a comment.
+// parseSetting parses a line: a name, an optional "=", a value that may be quoted, and a comment.
 func parseSetting(line string) (k iniKey, ok bool) {
 	line = strings.TrimSpace(line)
 	n := strings.IndexFunc(line, func(r rune) bool { return !isVariable(string(r)) })
@@ -150,5 +152,5 @@ func parseSetting(line string) (k iniKey, ok bool) {
 		}
 		b.WriteByte(rest[i])
 	}
-	return k, false // a text without an end
+	return k, false // the quoted text has no end
 }

@@ -63,7 +63,7 @@ func TestTroveUsers(t *testing.T) {
 	i.equal("rpc_ping", "", "true")
 	i.must("create_database", `{"databases": [{"_name": "one"}, {"_name": "three", "_character_set": "latin1"}, {"_name": "two-b"},`+
 		`{"_name": "four", "_collate": "latin2_general_ci"}]}`)
-	i.must("create_database", `{"databases": [{"_name": "one"}]}`) // it is there
+	i.must("create_database", `{"databases": [{"_name": "one"}]}`) // it exists already
 	one := func(name, charset, collate string) string {
 		return `{"_character_set":"` + charset + `","_collate":"` + collate + `","_name":"` + name + `"}`
 	}
@@ -150,7 +150,7 @@ func TestTroveUsers(t *testing.T) {
 	if got := i.loginAs("root", "mine-alone"); !strings.Contains(got, "Access denied") {
 		t.Errorf("root may still log in: %q", got)
 	}
-	i.equal("is_root_enabled", "", "true") // as in Trove: the user stays
+	i.equal("is_root_enabled", "", "true") // as in Trove, the user remains
 	if got := i.fails("get_root_password", ""); got != "The 'get_root_password' operation is not supported for the 'mariadb' datastore." {
 		t.Error(got)
 	}
@@ -177,7 +177,8 @@ func TestTroveUsers(t *testing.T) {
 	i.must("make_read_only", `{"read_only": false}`)
 }
 
-// TestTroveCancel: a call that is cancelled while its statement waits for a lock changes nothing when the lock is gone.
+// TestTroveCancel: a call that is cancelled while its statement waits for a lock changes nothing after the lock is
+// released.
 func TestTroveCancel(t *testing.T) {
 	i := newInstance(t, nil)
 	i.prepare(`, "databases": [{"_name": "one"}], "users": [{"_name": "ada", "_password": "adasecret"}]`)

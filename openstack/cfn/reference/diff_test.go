@@ -18,36 +18,35 @@ import (
 	"time"
 )
 
-// template is metadata that heat-cfntools and the programs of package cfn both apply, each to its own copy of this
-// host's root: an overlay in a mount namespace. What the overlays then hold must be the same but for what Differs
-// names.
+// template is metadata that heat-cfntools and brine's programs both apply, each to its own copy of this host's root:
+// an overlay in a mount namespace. The results must be the same, except for Differs.
 type template struct {
 	About string
-	// Args are those of cfn-init.
+	// Args are the arguments of cfn-init.
 	Args []string
 	// Setup is a shell script that prepares both roots.
 	Setup string
-	// Units are the services of a recorded systemctl, which keeps its state in /var/fake; Active, Enabled and Broken
-	// are some of them.
+	// Units are the services of a fake systemctl, which keeps its state in /var/fake. Active, Enabled and Broken are
+	// some of them.
 	Units, Active, Enabled, Broken []string
-	// RPM makes the roots those of a host with rpm.
+	// RPM makes the roots look like a host with rpm.
 	RPM *rpmHost
-	// Remote serves the metadata by the CFN API.
+	// Remote serves the metadata through the CFN API.
 	Remote bool
-	// Exit are the exit codes of the original and of ours, both 0 if left out; Why is the reason for two different
-	// ones.
+	// Exit has the exit codes of the original program and of brine's; both are 0 by default. Why is the reason if they
+	// differ.
 	Exit []int
 	Why  string
-	// Differs are the paths that differ, with the reasons. Each must really differ.
+	// Differs maps paths that differ to the reasons. Each path must differ.
 	Differs map[string]string
-	// Want is what paths hold in our root: a file's text, or "-> target" of a link.
+	// Want maps paths to their content in brine's root: a file's text, or "-> target" for a link.
 	Want map[string]string
-	// Ignore are further paths that do not count.
+	// Ignore lists further paths that are not compared.
 	Ignore   []string
 	Metadata json.RawMessage
 }
 
-// noise are paths that programs change besides what they were asked for.
+// noise lists paths that programs change as a side effect.
 var noise = []string{"/var/log", "/var/cache/salt", "/var/cache/apt", "/var/cache/debconf", "/var/cache/man", "/var/cache/ldconfig", "/var/lib/apt",
 	"/etc/group-", "/etc/gshadow-", "/etc/passwd-", "/etc/shadow-", "/etc/subgid-", "/etc/subuid-", "/etc/.pwd.lock", "/var/lib/dpkg/lock",
 	"/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/status-old", "/var/lib/dpkg/available", "/etc/salt", "/run", "/tmp", "/root/.cache"}
@@ -86,7 +85,7 @@ func readTemplate(t *testing.T, name, url string) *template {
 	return tpl
 }
 
-// compareTemplate reports the number of differences on purpose.
+// compareTemplate compares the results. It returns the number of intended differences.
 func compareTemplate(t *testing.T, tpl *template, url string) int {
 	setup := tpl.prepare(url)
 	original := runIn(t, setup, "cfn-init", tpl.Args, false)
@@ -141,7 +140,7 @@ func under(name string, dirs []string) bool {
 	return slices.ContainsFunc(dirs, func(dir string) bool { return name == dir || strings.HasPrefix(name, dir+"/") })
 }
 
-// prepare is the script that makes a root ready.
+// prepare returns the script that prepares a root.
 func (tpl *template) prepare(url string) string {
 	var b strings.Builder
 	b.WriteString("set -e\nmkdir -p /var/lib/heat-cfntools\n")
@@ -169,7 +168,7 @@ func (tpl *template) prepare(url string) string {
 	return b.String()
 }
 
-// fakeSystemctl answers as systemctl does, and keeps what it was asked for.
+// fakeSystemctl behaves like systemctl and records its calls.
 const fakeSystemctl = `#!/bin/sh
 cmd= unit= f=/var/fake
 for a; do
@@ -197,7 +196,7 @@ esac
 exit 0
 `
 
-// fakeSystemdRun runs a program in no scope at all.
+// fakeSystemdRun runs a program without a scope.
 const fakeSystemdRun = `#!/bin/sh
 while :; do
   case $1 in
@@ -208,7 +207,7 @@ while :; do
 done
 `
 
-// rootRun is what a program left in a root.
+// rootRun is the result of a program in a root.
 type rootRun struct {
 	Exit   int
 	Stdout string
@@ -217,7 +216,7 @@ type rootRun struct {
 	Files  map[string]string
 }
 
-// enter makes the root, prepares it, runs the program, and writes what changed.
+// enter creates and prepares the root, runs the program, and prints the changes.
 const enter = `set -e
 mount -t tmpfs tmpfs "$D"; mkdir "$D/u" "$D/w" "$D/m"
 mount -t overlay overlay -o "lowerdir=/,upperdir=$D/u,workdir=$D/w" "$D/m"
@@ -232,7 +231,7 @@ cat "$D"/m/var/log/cfn-*.log >> "$OUT/output" 2>/dev/null
 BRINE_TEST_MANIFEST=1 exec "$SELF" "$D/u" > "$OUT/manifest"
 `
 
-// runIn runs a program of heat-cfntools, or ours, in a root of its own.
+// runIn runs a program of heat-cfntools, or brine's, in its own root.
 func runIn(t *testing.T, setup, program string, args []string, ours bool) *rootRun {
 	t.Helper()
 	self, err := os.Executable()
@@ -242,7 +241,7 @@ func runIn(t *testing.T, setup, program string, args []string, ours bool) *rootR
 	dir, out := t.TempDir(), t.TempDir()
 	words := []string{"/usr/bin/" + program}
 	switch {
-	case program == "salt-call": // args are the whole command
+	case program == "salt-call": // args are the complete command
 		words = nil
 	case ours:
 		words = []string{"/run/" + program}
@@ -271,7 +270,7 @@ func runIn(t *testing.T, setup, program string, args []string, ours bool) *rootR
 	return r
 }
 
-// needs fails where the comparison cannot be made: that is an error of the machine that asked for it.
+// needs fails the test if the machine cannot run the comparison.
 func needs(t *testing.T) {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -285,7 +284,7 @@ func needs(t *testing.T) {
 	}
 }
 
-// serveFiles serves archives of one small site, and the CFN API.
+// serveFiles serves the archives of a small site, and the CFN API.
 func serveFiles(t *testing.T) *httptest.Server {
 	t.Helper()
 	dir := t.TempDir()

@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-// manifestVar makes the test's own program write the manifest of a directory.
+// manifestVar makes the test program print the manifest of a directory.
 const manifestVar = "BRINE_TEST_MANIFEST"
 
-// agent is heat-minion, built for the tests.
+// agent is the path of heat-minion, built for the tests.
 var agent string
 
 func TestMain(m *testing.M) {

@@ -9,7 +9,7 @@ import (
 	"github.com/brine-salt/brine/openstack/lab"
 )
 
-// manifest prints what the upper directory of an overlay changes in the host's root.
+// manifest prints the changes to the host's root in the upper directory of an overlay.
 func manifest(upper string) error {
 	files, err := lab.Changes(upper, "/")
 	if err != nil {

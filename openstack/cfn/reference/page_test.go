@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestPage runs the page's commands and compares the log that it shows.
+// TestPage runs the commands on the page and compares the log that it shows.
 func TestPage(t *testing.T) {
 	needs(t)
 	b, err := os.ReadFile("../../../docs/openstack/cfn.md")

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// recorder is a server that writes requests down.
+// recorder is a server that records requests.
 type recorder struct {
 	mu   sync.Mutex
 	seen []string // guarded by mu
@@ -51,9 +51,9 @@ func TestCfnSignalAgainstHeatCfntools(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		args []string
-		// exit are the exit codes of the original and of ours.
+		// exit has the exit codes of the original program and of brine's.
 		exit [2]int
-		// silent is a call that sends nothing.
+		// silent marks a call that sends no request.
 		silent bool
 	}{
 		{name: "plain", args: []string{url}},
@@ -87,7 +87,7 @@ func TestCfnSignalAgainstHeatCfntools(t *testing.T) {
 	}
 }
 
-// api is a setup with the CFN API of a server.
+// api returns a setup script for the CFN API of a server.
 func api(url string) string {
 	return "mkdir -p /var/lib/heat-cfntools /etc/cfn/hooks.d\necho " + url + " > /var/lib/heat-cfntools/cfn-metadata-server\n" +
 		"printf '[Boto]\\ncfn_region_endpoint = 127.0.0.1\\n' > /var/lib/heat-cfntools/cfn-boto-cfg\n" +
@@ -118,8 +118,8 @@ func TestCfnGetMetadataAgainstHeatCfntools(t *testing.T) {
 	}
 }
 
-// TestCfnHupAgainstHeatCfntools runs cfn-hup three times in one root: metadata not seen before, the same again, and
-// changed.
+// TestCfnHupAgainstHeatCfntools runs cfn-hup three times in one root: with new metadata, with the same again, and
+// with changed metadata.
 func TestCfnHupAgainstHeatCfntools(t *testing.T) {
 	needs(t)
 	const first, second = `{"AWS::CloudFormation::Init": {"config": {"files": {"/x": {"content": "1"}}}}, "n": 1}`,
@@ -163,7 +163,7 @@ printf '[two]\ntriggers=post.add,post.update\npath=Resources.server\naction=echo
 		if ours {
 			program = "/run/cfn-hup"
 		}
-		// The last run is the one that runIn starts.
+		// runIn starts the last run.
 		step := program + " -f; echo exit $? >> /opt/log\n"
 		r := runIn(t, setup+"cd /\n"+step+step, "cfn-hup", nil, ours)
 		if logs[i] = r.Files["/opt/log"]; r.Exit != 0 {
@@ -171,7 +171,7 @@ printf '[two]\ntriggers=post.add,post.update\npath=Resources.server\naction=echo
 		}
 		users[i] = r.Files["/opt/n/log"]
 	}
-	// The original changes the effective user only, which Debian's shell resets: its hooks run as root.
+	// The original changes only the effective user, which Debian's shell resets, so that its hooks run as root.
 	if users[0] != "-rw-r--r-- 0:0 root\nroot\nroot\nroot\n" || users[1] != "-rw-r--r-- 65534:65534 nobody\nnogroup\nnobody\nnogroup\n" {
 		t.Errorf("hook of nobody: original %q, ours %q", users[0], users[1])
 	}
@@ -181,8 +181,8 @@ printf '[two]\ntriggers=post.add,post.update\npath=Resources.server\naction=echo
 	}
 }
 
-// TestCfnHupStartsServicesAsHeatCfntools has a service that should run and does not, one that runs, and one that may be
-// down.
+// TestCfnHupStartsServicesAsHeatCfntools has a service that should run and does not, one that runs, and one that need
+// not run.
 func TestCfnHupStartsServicesAsHeatCfntools(t *testing.T) {
 	needs(t)
 	server := serveFiles(t)

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// rpmHost makes a root that of a host with rpm: Manager, which is yum, dnf or zypper, and rpm are recorded programs. They keep the
-// installed packages in /var/fake/rpm/installed, a file by name that holds version and release, and each transaction in
-// /var/fake/rpm/transactions.
+// rpmHost makes a root look like a host with rpm: Manager (yum, dnf or zypper) and rpm are fake programs. They store
+// the installed packages in /var/fake/rpm/installed, in a file per name that contains version and release, and each
+// transaction in /var/fake/rpm/transactions.
 type rpmHost struct {
 	Manager              string
 	Installed, Available map[string]string
 }
 
-// prepare is the part of the root's script that makes the programs.
+// prepare returns the part of the root's script that creates the programs.
 func (h *rpmHost) prepare() string {
 	release := "NAME=\"CentOS Stream\"\nID=centos\nID_LIKE=\"rhel fedora\"\nVERSION_ID=9\n"
 	if h.Manager == "zypper" {
@@ -37,8 +37,8 @@ func (h *rpmHost) prepare() string {
 	return b.String()
 }
 
-// fakeLibrary has find <kind> <name>, which sets name and version to those of a package that is called by its name, with or without
-// version, release and architecture.
+// fakeLibrary defines find <kind> <name>, which sets name and version for a package's name with or without version,
+// release and architecture.
 const fakeLibrary = `#!/bin/sh
 db=/var/fake/rpm
 find() {
@@ -68,7 +68,7 @@ const fakeRPM = `case $1 in
 esac
 `
 
-// fakeManager lists, searches and installs. A transaction of which one package is unknown does nothing.
+// fakeManager lists, searches and installs packages. A transaction with an unknown package changes nothing.
 const fakeManager = `echo "${0##*/} $*" >> $db/calls
 command= words=
 for a; do

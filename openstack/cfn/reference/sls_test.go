@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestToSLSHasEqualEffect applies what cfn.to_sls prints with state.apply, in place of cfn.init.
+// TestToSLSHasEqualEffect applies the output of cfn.to_sls with state.apply instead of cfn.init.
 func TestToSLSHasEqualEffect(t *testing.T) {
 	needs(t)
 	server := serveFiles(t)

@@ -1,10 +1,10 @@
-// Brine-keystone-token reads a token from its standard input and asks Keystone whose it is. It is a program for the option command of the
-// master's vendordata service:
+// Brine-keystone-token reads a token from its standard input and asks Keystone to which identity it belongs. It is
+// for the option command of the master's vendordata service:
 //
 //	brine-keystone-token [-c FILE] [-timeout 10s]
 //
-// FILE has lines NAME=value, otherwise the environment counts; see keystone.ReadConfig for the names. It prints the identity as JSON and ends
-// with 0 if the token is good, with 1 if it is not, and with 2 if that could not be found out.
+// FILE has lines NAME=value; without it the environment is used. See keystone.ReadConfig for the names. The program
+// prints the identity as JSON. Its exit code is 0 if the token is valid, 1 if it is not, and 2 if that is unknown.
 package main
 
 import (

@@ -19,7 +19,7 @@ import (
 	"github.com/brine-salt/brine/openstack/heat"
 )
 
-// beside runs the engine of Heat next to the daemon's minion.
+// beside runs Heat's engine next to the daemon's minion.
 func beside(ctx context.Context, m *minion.Minion, opts map[string]any, log *slog.Logger, ended <-chan struct{}, idle func()) {
 	call := func(ctx context.Context, fun string, kwargs map[string]any, progress func(any)) (any, error) {
 		return value(m.Call(ctx, minion.CallOptions{Fun: fun, Kwargs: kwargs, Local: true, NoReturnEvent: true, Progress: progress}))
@@ -27,7 +27,7 @@ func beside(ctx context.Context, m *minion.Minion, opts map[string]any, log *slo
 	heat.Beside(ctx, opts, log, call, m.Fire, ended, idle)
 }
 
-// value returns the result of a function, or the reason of its failure.
+// value returns the result of a function, or its error.
 func value(res modules.Result, err error) (any, error) {
 	if err == nil {
 		err = res.Err
@@ -35,7 +35,8 @@ func value(res modules.Result, err error) (any, error) {
 	return res.Return, err
 }
 
-// local is a minion without a master, for programs that run beside no daemon. It reads the minion's configuration when it is needed.
+// local is a minion without a master, for programs without a daemon. It reads the minion's configuration on first
+// use.
 type local struct {
 	once sync.Once
 	opts map[string]any
@@ -64,7 +65,7 @@ func (l *local) open() error {
 	return l.err
 }
 
-// result runs a function as salt-call --local does.
+// result runs a function like salt-call --local.
 func (l *local) result(ctx context.Context, fun string, kwargs map[string]any) (modules.Result, error) {
 	if err := l.open(); err != nil {
 		return modules.Result{}, err
@@ -72,10 +73,10 @@ func (l *local) result(ctx context.Context, fun string, kwargs map[string]any) (
 	return l.m.Call(ctx, minion.CallOptions{Fun: fun, Kwargs: kwargs, Local: true, NoReturnEvent: true})
 }
 
-// collectPause is how long os-collect-config has nothing to do before it gives memory back.
+// collectPause is how long os-collect-config must be idle before it returns memory to the system.
 const collectPause = time.Second
 
-// collect is os-collect-config.
+// collect runs os-collect-config and returns its exit code.
 func collect(ctx context.Context, args []string) int {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -18,13 +18,13 @@ import (
 	"github.com/brine-salt/brine/internal/buildflags"
 )
 
-// Budgets of the program. They are raised only with a reason.
+// Budgets of the program. They are raised only for a reason.
 const (
-	maxSize = 22 << 20 // stripped, all modules and states
+	maxSize = 22 << 20 // stripped, with all modules and states
 	maxIdle = 6 << 20  // polling, without a master and without deployments
 )
 
-// TestBudgets builds the program as the release does and lets it poll metadata that does not change.
+// TestBudgets builds the program as for a release and lets it poll metadata that does not change.
 func TestBudgets(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "heat-minion")
 	build := exec.CommandContext(t.Context(), "go", append(append([]string{"build", "-o", program}, buildflags.Release()...), ".")...)
@@ -68,7 +68,8 @@ func TestBudgets(t *testing.T) {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		_ = cmd.Wait()
 	}()
-	// Polls are 1, 2, 4 and then 6 seconds apart; after each that is followed by 5 seconds or more it gives memory back.
+	// The polls are 1, 2, 4 and then 6 seconds apart. If the next poll is at least 5 seconds away, the program returns
+	// memory to the system.
 	for range 7 {
 		select {
 		case <-polls:
@@ -76,7 +77,7 @@ func TestBudgets(t *testing.T) {
 			t.Fatal("it does not poll")
 		}
 	}
-	// The smallest of some looks: one may be while it polls.
+	// Use the smallest of several values: the program may be polling.
 	least := int64(1) << 62
 	for range 20 {
 		least = min(least, rss(t, cmd.Process.Pid))
@@ -87,7 +88,7 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// rss is what a process has in memory.
+// rss returns the size of a process in memory.
 func rss(t *testing.T, pid int) int64 {
 	t.Helper()
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

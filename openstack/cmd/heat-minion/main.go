@@ -1,7 +1,7 @@
-// Command heat-minion is a Salt minion that is also the guest agent of OpenStack Heat: it polls Heat, runs software deployments and
-// signals their results, with or without a Salt master. By the name it is called by it is also salt-minion, salt-call,
-// os-collect-config, cfn-init, cfn-hup, cfn-signal and cfn-get-metadata. As heat-minion it takes the program as its first word,
-// and is salt-minion without one.
+// Command heat-minion is a Salt minion that is also the guest agent of OpenStack Heat. It polls Heat, runs software
+// deployments and signals their results, with or without a Salt master. Depending on the name it is called by, it is
+// also salt-minion, salt-call, os-collect-config, cfn-init, cfn-hup, cfn-signal and cfn-get-metadata. Called as
+// heat-minion, its first argument is the program; without it, it runs as salt-minion.
 package main
 
 import (
@@ -31,7 +31,7 @@ func main() {
 	os.Exit(run(context.Background(), strings.TrimPrefix(name, "salt-"), args))
 }
 
-// run picks the program.
+// run selects and runs the program.
 func run(ctx context.Context, name string, args []string) int {
 	options := program.Options{NoDefaultMaster: true, Beside: beside}
 	switch name {

@@ -18,13 +18,14 @@ import (
 	"github.com/brine-salt/brine/internal/buildflags"
 )
 
-// Budgets of the program. They are raised only with a reason.
+// Budgets of the program. They are raised only for a reason.
 const (
 	maxSize = 20 << 20 // stripped
 	maxIdle = 8 << 20  // with the beacon, without a master
 )
 
-// TestBudgets builds the program as the release does and lets it idle with the beacon trove, whose heartbeats it cannot send.
+// TestBudgets builds the program as for a release and lets it idle with the beacon trove, whose heartbeats it cannot
+// send.
 func TestBudgets(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "trove-minion")
 	build := exec.CommandContext(t.Context(), "go", append(append([]string{"build", "-o", program}, buildflags.Release()...), ".")...)
@@ -80,7 +81,7 @@ func TestBudgets(t *testing.T) {
 			t.Fatalf("the program does not start: %v", err)
 		}
 	}
-	// It gives memory back when nothing is done for some seconds; the beacon runs every ten.
+	// It returns memory to the system after some idle seconds. The beacon runs every ten.
 	least := int64(1) << 62
 	for end := time.Now().Add(25 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		least = min(least, rss(t, cmd.Process.Pid))
@@ -90,7 +91,7 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// rss is what a process has in memory.
+// rss returns the size of a process in memory.
 func rss(t *testing.T, pid int) int64 {
 	t.Helper()
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

@@ -1,5 +1,6 @@
-// Command trove-minion is a Salt minion that is also the guest agent of OpenStack Trove. By the name it is called by it is salt-minion
-// or salt-call. As trove-minion it takes the program as its first word, and is salt-minion without one.
+// Command trove-minion is a Salt minion that is also the guest agent of OpenStack Trove. Depending on the name it is
+// called by, it is salt-minion or salt-call. Called as trove-minion, its first argument is the program; without it,
+// it runs as salt-minion.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Package ec2sign signs requests to OpenStack's EC2-style interfaces (heat-api-cfn) with Amazon's signature version 2, which keystone
-// checks. It does no network traffic.
+// Package ec2sign signs requests to OpenStack's EC2-style interfaces (heat-api-cfn) with Amazon's signature version
+// 2, which Keystone verifies. It makes no requests itself.
 //
 // The reference is Ec2Signer in keystoneclient/contrib/ec2/utils.py.
 package ec2sign
@@ -19,8 +19,9 @@ type Credentials struct {
 	Access, Secret string
 }
 
-// URL returns u with the parameters, the time and a signature for the given HTTP method in its query. The query that u has is
-// replaced. The host name of the result is in lower case, as it is signed; a client must not send another Host header.
+// URL returns u with a query that contains the parameters, the time and a signature for the HTTP method. It replaces
+// u's query. The host name in the result is in lower case, in the form that is signed; a client must not send another
+// Host header.
 func (c Credentials) URL(method string, u *url.URL, params map[string]string, now time.Time) *url.URL {
 	signed := *u
 	signed.Host = strings.ToLower(u.Host)
@@ -41,7 +42,7 @@ func (c Credentials) URL(method string, u *url.URL, params map[string]string, no
 	return &signed
 }
 
-// DescribeStackResource are the parameters of the call that returns a resource with its metadata, as JSON.
+// DescribeStackResource returns the parameters of the call that returns a resource with its metadata as JSON.
 func DescribeStackResource(stack, resource string) map[string]string {
 	return map[string]string{
 		"Action": "DescribeStackResource", "Version": "2010-05-15", "ContentType": "JSON",
@@ -49,7 +50,7 @@ func DescribeStackResource(stack, resource string) map[string]string {
 	}
 }
 
-// canonical is the query with sorted names.
+// canonical returns the query with sorted names.
 func canonical(params map[string]string) string {
 	names := make([]string, 0, len(params))
 	for name := range params {
@@ -62,7 +63,8 @@ func canonical(params map[string]string) string {
 	return strings.Join(names, "&")
 }
 
-// escape escapes all but the unreserved characters of RFC 3986; url.QueryEscape writes a space as a plus sign.
+// escape escapes all characters except the unreserved ones of RFC 3986. Unlike url.QueryEscape it does not write a
+// space as a plus sign.
 func escape(s string) string {
 	const hex = "0123456789ABCDEF"
 	var b strings.Builder

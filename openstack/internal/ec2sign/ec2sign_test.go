@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The expected signature was made by keystoneclient's Ec2Signer.
+// TestURLEqualsKeystonesSigner expects the signature of keystoneclient's Ec2Signer.
 func TestURLEqualsKeystonesSigner(t *testing.T) {
 	u, err := url.Parse("http://127.0.0.1:8000/v1/")
 	if err != nil {

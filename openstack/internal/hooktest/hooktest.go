@@ -1,8 +1,9 @@
-// Package hooktest compares ways to run software deployments: the hooks of heat-agents, and ours. It is for tests only.
+// Package hooktest compares two ways to run software deployments: the hooks of heat-agents, and brine's. It is for
+// tests only.
 //
-// A case is a deployment as Heat describes it, the programs that it finds, and what it leaves. Each way runs it on a machine of its own
-// (package privatehost), with the real paths, and answers with the data that it would signal to Heat. What heat-agents answered is
-// recorded beside the cases, so that ours can be compared without them.
+// A case consists of a deployment as Heat describes it, the programs that it finds, and the expected results. Each
+// way runs it on its own machine (package privatehost) with the real paths, and returns the data that it would signal
+// to Heat. The results of heat-agents are recorded with the cases, so that brine can be compared without heat-agents.
 package hooktest
 
 import (
@@ -23,27 +24,28 @@ import (
 	"github.com/brine-salt/brine/internal/testkit/privatehost"
 )
 
-// Case is one deployment. Files of cases are YAML lists; the keys have the names of the fields in lower case.
+// Case is one deployment. Files of cases are YAML lists; keys are the fields' names in lower case.
 type Case struct {
 	// Name is <file>/<name>.
 	Name string
 	// Deployment is a deployment in Heat's metadata: id, name, group, config, inputs, outputs, options,
 	// creation_time.
 	Deployment map[string]any
-	// Tools are programs in place of the host's.
+	// Tools replace programs of the host.
 	Tools map[string]Tool
-	// Setup and Check are shell scripts that run before and after. What Check prints is compared.
+	// Setup and Check are shell scripts that run before and after the deployment. Check's output is compared.
 	Setup, Check string
-	// Ignore are keys of the signal that are not compared ("ran" and "check" name those parts), each with the reason.
+	// Ignore maps keys of the signal that are not compared, and "ran" or "check" for those parts, to the reasons.
 	Ignore map[string]any
-	// Differs is why ours must differ from heat-agents, and Want what ours signals in place of what is recorded, nil for nothing.
+	// Differs is the reason why brine's result must differ from heat-agents'. Want is brine's signal then, or nil for
+	// no signal.
 	Differs string
 	Want    map[string]any
-	// Instead are parts of the lines of "ran" and "check" that ours has in another way, recorded first.
+	// Instead maps parts of the recorded lines of "ran" and "check" to the corresponding parts of brine's.
 	Instead map[string]string
 }
 
-// Tool is a program that writes down how it was called, runs a script and answers.
+// Tool is a program that records its call, runs a script and prints its output.
 type Tool struct {
 	Stdout, Stderr string
 	// Run is a shell script that the program runs first.
@@ -51,19 +53,20 @@ type Tool struct {
 	Code int
 }
 
-// Answer is the outcome of a case for one way to run deployments.
+// Answer is the result of a case for one way to run deployments.
 type Answer struct {
-	// Signal is the data for Heat, nil if the deployment signals nothing.
+	// Signal is the data for Heat, or nil if there is no signal.
 	Signal map[string]any `json:"signal"`
-	// Ran is how the tools were called, Check what the case's check printed.
+	// Ran is how the tools were called, Check the output of the case's check.
 	Ran   []string `json:"ran,omitempty"`
 	Check []string `json:"check,omitempty"`
 }
 
-// Side runs the deployment of a case on the prepared host, and returns the data that it would signal, nil if it would signal nothing.
+// Side runs the deployment of a case on the prepared host, and returns the data that it would signal, or nil for no
+// signal.
 type Side func(t *testing.T, c *Case) map[string]any
 
-// ToolLog is where the tools write down how they were called.
+// ToolLog is the file in which the tools record their calls.
 const ToolLog = "/var/log/hooktest-tools"
 
 // Load reads the cases of a directory.
@@ -105,7 +108,7 @@ func Load(t testing.TB, dir string) []*Case {
 	return cases
 }
 
-// newCase reads a case. What its deployment leaves out has the usual values.
+// newCase parses a case. Fields that its deployment leaves out get default values.
 func newCase(group string, v any) (*Case, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -132,7 +135,7 @@ func newCase(group string, v any) (*Case, error) {
 	return c, nil
 }
 
-// checksum makes ids of names that stay the same.
+// checksum returns a number for a name, so that ids do not change between runs.
 func checksum(s string) (n uint32) {
 	for _, b := range []byte(s) {
 		n = n*31 + uint32(b)
@@ -140,13 +143,13 @@ func checksum(s string) (n uint32) {
 	return n
 }
 
-// ID is the deployment's id.
+// ID returns the deployment's id.
 func (c *Case) ID() string { id, _ := c.Deployment["id"].(string); return id }
 
-// Group is the deployment's group.
+// Group returns the deployment's group.
 func (c *Case) Group() string { g, _ := c.Deployment["group"].(string); return g }
 
-// JSON is the deployment as the metadata has it.
+// JSON returns the deployment as it is in the metadata.
 func (c *Case) JSON(t testing.TB) []byte {
 	t.Helper()
 	text, err := json.Marshal(c.Deployment)
@@ -156,11 +159,11 @@ func (c *Case) JSON(t testing.TB) []byte {
 	return text
 }
 
-// Run lets one side run the case on a fresh host.
+// Run runs the case on a fresh host with one side.
 func (c *Case) Run(t *testing.T, host *privatehost.Host, side Side) Answer {
 	t.Helper()
 	host.Fresh(t)
-	// The layers show what other programs of this host left.
+	// The layers also show files that other programs of this host have left.
 	for _, dir := range [...]string{"/var/lib/heat-config", "/run/heat-config", "/var/cache/heat-cfntools"} {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Fatal(err)
@@ -178,7 +181,7 @@ func (c *Case) Run(t *testing.T, host *privatehost.Host, side Side) Answer {
 	return a
 }
 
-// normal is a signal as it is after it has travelled as JSON.
+// normal returns a signal as it is after a JSON round trip.
 func normal(t testing.TB, signal map[string]any) map[string]any {
 	t.Helper()
 	text, err := json.Marshal(signal)
@@ -192,7 +195,7 @@ func normal(t testing.TB, signal map[string]any) map[string]any {
 	return out
 }
 
-// Lines splits what was printed.
+// Lines splits output into lines.
 func Lines(s string) []string {
 	s = strings.TrimSuffix(s, "\n")
 	if s == "" {
@@ -211,7 +214,7 @@ func (c *Case) installTools(t testing.TB) {
 	}
 }
 
-// ToolFiles returns the scripts that stand for the tools of the case, by path: where they are found first.
+// ToolFiles returns the scripts that replace the tools of the case, by path. The paths come first in PATH.
 func (c *Case) ToolFiles() map[string]string {
 	files := map[string]string{}
 	names := []string{"FACTER_[a-zA-Z_]*", "heat_outputs_path", "ANSIBLE_CALLBACK_PLUGINS"}
@@ -231,7 +234,7 @@ func (c *Case) ToolFiles() map[string]string {
 	return files
 }
 
-// Comparable is an answer without what the case says cannot be equal.
+// Comparable returns an answer without the parts that the case ignores.
 func (c *Case) Comparable(a Answer) Answer {
 	signal := map[string]any{}
 	for k, v := range a.Signal {
@@ -267,7 +270,7 @@ func Shell(t testing.TB, script string) string {
 	return string(out)
 }
 
-// Expected returns the answer that ours must give if heat-agents gave this one.
+// Expected returns the answer that brine must give, from the recorded answer of heat-agents.
 func (c *Case) Expected(t testing.TB, recorded Answer) Answer {
 	if c.Differs != "" {
 		recorded.Signal = normal(t, c.Want)
@@ -286,7 +289,7 @@ func (c *Case) instead(lines []string) []string {
 	return lines
 }
 
-// Recorded reads the answers that were recorded, by case.
+// Recorded returns the recorded answers by case.
 func Recorded(t testing.TB, dir string) map[string]Answer {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "recorded.json"))

@@ -14,8 +14,8 @@ import (
 	"github.com/brine-salt/brine/openstack/lab/original"
 )
 
-// Upstream returns the side of heat-agents. Like an image with it, it lets 55-heat-config find the deployment in the metadata, run the
-// hook of its group, and hand what the hook answered to heat-config-notify, which here sends nothing.
+// Upstream returns the side of heat-agents. As in an image with it, 55-heat-config finds the deployment in the
+// metadata, runs the hook of its group, and passes the hook's output to heat-config-notify, which here sends nothing.
 func Upstream(t testing.TB) Side {
 	t.Helper()
 	set, err := original.Install(t.Context())
