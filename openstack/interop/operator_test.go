@@ -423,7 +423,7 @@ func (o *operation) usedOnly(t *testing.T, ctx context.Context, addresses ...str
 	}
 }
 
-// earlierTemplate is deployed by Heat's own transports before the plugin is there.
+// earlierTemplate is deployed by Heat's own transports before the plugin is installed.
 const earlierTemplate = `
 heat_template_version: 2018-08-31
 resources:
@@ -432,7 +432,7 @@ resources:
   d: {type: OS::Heat::SoftwareDeployment, properties: {server: {get_resource: s}, config: {get_resource: c}}}
 `
 
-// before: a stack of Heat's own, with an agent that polls.
+// before creates a stack of Heat's own types, with a polling agent.
 func (o *operation) before(t *testing.T, ctx context.Context) {
 	if o.knows(t, ctx, "OS::Salt::Minion") {
 		t.Fatal("the plugin is there already")
@@ -455,7 +455,8 @@ func (o *operation) before(t *testing.T, ctx context.Context) {
 	o.complete(t, ctx, "earlier")
 }
 
-// install: the steps of "Install". Then a stack of Heat's own types runs by the master, which guests reach as "Network" says.
+// install follows the steps of "Install". Then a stack of Heat's own types runs through the master, which guests
+// reach as "Network" says.
 func (o *operation) install(t *testing.T, ctx context.Context) {
 	o.shell(t, ctx, "install")
 	o.write(t, o.plugin(), snippet(t, "heat-plugin"))
@@ -478,7 +479,7 @@ func (o *operation) install(t *testing.T, ctx context.Context) {
 	o.usedOnly(t, ctx, engineAddresses...)
 }
 
-// earlierStack: the stack from before the installation is updated and deleted as if nothing had happened.
+// earlierStack: the stack from before the installation is updated and deleted as usual.
 func (o *operation) earlierStack(t *testing.T, ctx context.Context, users int) {
 	if n := o.count(t, ctx, "select count(*) from keystone.user"); n <= users {
 		t.Errorf("keystone has %d users, had %d before the stack: it has no credentials", n, users)
@@ -496,7 +497,7 @@ func (o *operation) earlierStack(t *testing.T, ctx context.Context, users int) {
 	}
 }
 
-// upgrade: the program of the masters is replaced while a deployment runs. It goes on, and runs once.
+// upgrade replaces the program of the masters while a deployment runs. The deployment continues, and runs once.
 func (o *operation) upgrade(t *testing.T, ctx context.Context) {
 	const template = `
 heat_template_version: 2018-08-31
@@ -553,7 +554,8 @@ outputs:
 	o.delete(t, ctx, "running")
 }
 
-// virtual: guests are told a virtual address and use no other. One without a route gets nothing, and Heat says so.
+// virtual: guests receive a virtual address and use no other. A guest without a route to it gets no deployments, and
+// Heat says so.
 func (o *operation) virtual(t *testing.T, ctx context.Context) {
 	if err := o.net.Virtual(ctx, virtualAddress, []int{4505, 4506}, engineAddresses...); err != nil {
 		t.Fatal(err)
@@ -562,7 +564,7 @@ func (o *operation) virtual(t *testing.T, ctx context.Context) {
 		t.Fatal(err)
 	}
 	o.configure(t, ctx, "heat-conf-virtual")
-	// The guests from before know the engines' addresses and would use them.
+	// The earlier guests know the engines' addresses and would use them.
 	for _, g := range o.guests {
 		g.PowerOff()
 	}
@@ -602,7 +604,7 @@ func (o *operation) virtual(t *testing.T, ctx context.Context) {
 	o.delete(t, ctx, "lonely")
 }
 
-// tls: the same with TLS. A guest that does not trust the certificate gets nothing until it does.
+// tls: the same with TLS. A guest gets no deployments until it trusts the certificate.
 func (o *operation) tls(t *testing.T, ctx context.Context) {
 	good := certs.For(t, append(slices.Clone(engineAddresses), virtualAddress)...)
 	for from, to := range map[string]string{"server.pem": "etc/heat/salt.pem", "server.key": "etc/heat/salt.key"} {
@@ -648,21 +650,21 @@ func (o *operation) tls(t *testing.T, ctx context.Context) {
 	awaitPresent(t, ctx, o.socket(0), len(guests)+1)
 }
 
-// remove: the steps of "Remove the plugin with live stacks".
+// remove follows the steps of "Remove the plugin with live stacks".
 func (o *operation) remove(t *testing.T, ctx context.Context, tables []string) {
 	if err := os.Remove(o.mapping()); err != nil {
 		t.Fatal(err)
 	}
 	o.restart(t, ctx)
-	// 1. Stacks that were mapped are Heat's own again.
+	// 1. Mapped stacks become Heat's own again.
 	r, err := o.Heat.Resource(ctx, "live", "d1")
 	if err != nil || r.Type != "OS::Heat::SoftwareDeployment" || r.Status != "CREATE_COMPLETE" {
 		t.Errorf("a deployment that was mapped is %+v %v", r, err)
 	}
 	o.delete(t, ctx, "live", "virtual")
-	// 2. Stacks with the plugin's types need it.
+	// 2. Stacks with the plugin's types still need it.
 	o.delete(t, ctx, "virtual-servers", "tls-servers", "doubtful")
-	// 3. The plugin goes. "tls" was mapped and is deleted without it; "live-servers" was forgotten.
+	// 3. Remove the plugin. "tls" was mapped and is deleted without it; "live-servers" was forgotten.
 	if err := os.Remove(o.plugin()); err != nil {
 		t.Fatal(err)
 	}
@@ -680,7 +682,7 @@ func (o *operation) remove(t *testing.T, ctx context.Context, tables []string) {
 	if n := o.count(t, ctx, "select count(*) from heat.stack where name = 'live-servers' and deleted_at is null"); n != 1 {
 		t.Error("without the plugin a stack of its types is gone, whose minions nobody revoked")
 	}
-	// It is put back for the forgotten stack.
+	// Install it again for the forgotten stack.
 	o.write(t, o.plugin(), snippet(t, "heat-plugin"))
 	o.restart(t, ctx)
 	o.delete(t, ctx, "live-servers")

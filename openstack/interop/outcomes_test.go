@@ -18,7 +18,7 @@ import (
 	"github.com/brine-salt/brine/openstack/lab"
 )
 
-// TestHeatOutcomes: the event of a deployment's resource says how the deployment ended, with the cause in words.
+// TestHeatOutcomes: the event of a deployment's resource says how the deployment ended, and why.
 func TestHeatOutcomes(t *testing.T) {
 	const forever = "#!/bin/sh\nmkdir -p /var/lib/lab && touch /var/lib/lab/runs\nwhile :; do sleep 0.2; done\n"
 	join := func(t *testing.T, name string) *lab.Guest {
@@ -58,7 +58,7 @@ func TestHeatOutcomes(t *testing.T) {
 			}
 		}, "CREATE_FAILED", "refused: .*cmd.script"},
 		{"lost", forever, 0, func(t *testing.T, ctx context.Context, name string) {
-			// The guest comes back with its key, and without the disk on which the minion notes its jobs.
+			// The guest returns with its key, but without the disk on which the minion records its jobs.
 			g := join(t, name)
 			running(t, ctx, g)
 			if err := g.Reboot(ctx); err != nil {
@@ -72,7 +72,7 @@ func TestHeatOutcomes(t *testing.T) {
 			}
 		}, "CREATE_FAILED", "lost: the minion took the job and does not know of it any more .*the minion knows nothing of it"},
 		{"returned an interruption", forever, 0, func(t *testing.T, ctx context.Context, name string) {
-			// The guest comes back with its disk: the minion knows what it was at.
+			// The guest returns with its disk: the minion knows which job was running.
 			g := join(t, name)
 			running(t, ctx, g)
 			if err := g.Reboot(ctx); err != nil {
@@ -112,8 +112,8 @@ func TestHeatOutcomes(t *testing.T) {
 	}
 }
 
-// TestHeatJobWithoutOne runs a function on two minions one of which never comes: success reports whether that is enough, and the outcome
-// of each is an attribute.
+// TestHeatJobWithoutOne runs a function on two minions, one of which never connects: "success" decides whether that
+// is enough, and the outcome on each minion is an attribute.
 func TestHeatJobWithoutOne(t *testing.T) {
 	const template = `
 heat_template_version: 2018-08-31
@@ -157,7 +157,7 @@ outputs:
 	}
 }
 
-// cancelOrders cancels the orders of a stack as an operator does, at the engine's master.
+// cancelOrders cancels the orders of a stack at the engine's master, as an operator does.
 func cancelOrders(t *testing.T, ctx context.Context, stack string) {
 	t.Helper()
 	s, err := cloud.Heat.Show(ctx, stack)

@@ -16,7 +16,7 @@ import (
 	"github.com/brine-salt/brine/openstack/lab"
 )
 
-// twoControllersTemplate is a server of mode A with a deployment that prints until the file /var/lib/lab/go is there.
+// twoControllersTemplate is a server of mode A with a deployment that prints until the file /var/lib/lab/go exists.
 const twoControllersTemplate = `
 heat_template_version: 2018-08-31
 parameters:
@@ -39,8 +39,9 @@ outputs:
   stdout: {value: {get_attr: [d, deploy_stdout]}}
 `
 
-// TestHeatBesideSaltMaster has a guest of both: unmodified Heat and a stock salt-master. Both are at work at once, and either goes on while the
-// other is dead. TestHeatModeA has guests of Heat alone, TestHeatH3 such of a master alone.
+// TestHeatBesideSaltMaster uses a guest with two controllers: unmodified Heat and a stock salt-master. Both work at
+// once, and each continues while the other is down. TestHeatModeA has guests with Heat alone, TestHeatH3 guests with
+// a master alone.
 func TestHeatBesideSaltMaster(t *testing.T) {
 	ctx := testContext(t)
 	m := newStockMaster(t)
@@ -71,13 +72,14 @@ func TestHeatBesideSaltMaster(t *testing.T) {
 		}
 	}
 
-	// Both at once: the deployment runs, its output reaches the master as events, and the master's jobs run beside it.
+	// Both at once: the deployment runs, its output reaches the master as events, and the master's jobs run at the
+	// same time.
 	tag := m.event(t, "heat/progress/*")
 	if !strings.Contains(tag, "heat/progress/") || !strings.Contains(tag, "waiting") {
 		t.Errorf("the master's event is %q, want the output of the deployment", tag)
 	}
 	m.ping(t)
-	// Without the master.
+	// Stop the master.
 	m.host.PowerOff()
 	if err := g.WriteFile("/var/lib/lab/go", "", 0o600); err != nil {
 		t.Fatal(err)
@@ -86,7 +88,7 @@ func TestHeatBesideSaltMaster(t *testing.T) {
 		t.Errorf("round 1 printed %q", out)
 	}
 	update(2)
-	// Without Heat's engine.
+	// Stop Heat's engine.
 	if err := cloud.StopEngine(testContext(t), 0, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +97,7 @@ func TestHeatBesideSaltMaster(t *testing.T) {
 	}
 	m.start(t)
 	m.ping(t)
-	// Both again.
+	// Both run again.
 	if err := cloud.StartEngine(testContext(t), 0); err != nil {
 		t.Fatal(err)
 	}
@@ -103,10 +105,10 @@ func TestHeatBesideSaltMaster(t *testing.T) {
 	m.ping(t)
 }
 
-// A stockMaster is stock Salt's master of the line 3007, on a machine of its own.
+// A stockMaster is stock Salt's master, version 3007, on its own machine.
 type stockMaster struct {
 	dir   string
-	ports []int // of jobs, and of requests
+	ports []int // for jobs and for requests
 	host  *lab.Guest
 }
 
@@ -115,7 +117,7 @@ func newStockMaster(t *testing.T) *stockMaster {
 	if os.Getenv("BRINE_SALT_3007") == "" {
 		t.Fatal("BRINE_SALT_3007 is not set: run this through make openstack")
 	}
-	dir, err := os.MkdirTemp("", "brine-master-") // short: sockets are in it
+	dir, err := os.MkdirTemp("", "brine-master-") // short, because it holds sockets
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +142,7 @@ func (m *stockMaster) start(t *testing.T) {
 	}
 }
 
-// event waits for an event of a tag and returns what Salt prints of it.
+// event waits for an event with a tag and returns Salt's output for it.
 func (m *stockMaster) event(t *testing.T, tag string) string {
 	t.Helper()
 	out, err := m.host.Run(testContext(t), m.program("salt-run"), "-c", m.dir, "state.event", tag, "count=1")

@@ -20,22 +20,22 @@ import (
 )
 
 const (
-	// largestStack is how many servers one stack has at most.
+	// largestStack is the maximum number of servers in one stack.
 	largestStack = 100
-	// steps is how many deployments in order each server gets.
+	// steps is the number of deployments, in order, for each server.
 	steps = 5
-	// engines is how many engines the servers' Heat has.
+	// engines is the number of engines of the servers' Heat.
 	engines = 2
 )
 
-// A kind is a way in which servers get their deployments.
+// A kind is a way in which servers receive their deployments.
 type kind struct {
 	name string
-	// server is the type of a server, and attribute what it has for its guest.
+	// server is the type of a server; attribute is the attribute with the data for its guest.
 	server, attribute string
 	deployment        string
 	program           string
-	// lay writes what the guest needs below a root of its own.
+	// lay writes the files that the guest needs below its own root.
 	lay func(g *lab.Guest, root string, attribute any) error
 }
 
@@ -45,8 +45,9 @@ var (
 		program: "brine-minion", lay: func(g *lab.Guest, root string, v any) error {
 			return g.ApplySaltMinionAt(root, fmt.Sprint(v))
 		}}
-	// polled is what Heat does without the plugin, with its default transports: servers poll heat-api-cfn, and signal there. The agent is
-	// ours, because so many of the original would need the memory and the processors that Heat has here. It asks as often as the original.
+	// polled is Heat without the plugin, with its default transports: servers poll heat-api-cfn, and signal there. The
+	// agent is ours, because so many original agents would need the memory and the processors that Heat has here. It
+	// polls as often as the original.
 	polled = kind{name: "polled", server: "OS::Heat::DeployedServer", attribute: "os_collect_config", deployment: "OS::Heat::SoftwareDeployment",
 		program: "heat-minion", lay: func(g *lab.Guest, root string, v any) error {
 			conf := heat.FromMetadata(map[string]any{"os-collect-config": v})
@@ -58,7 +59,7 @@ var (
 		}}
 )
 
-// A crowd is many servers of a kind. The agents are processes of one guest, each with a configuration of its own.
+// A crowd is many servers of a kind. The agents are processes in one guest, each with its own configuration.
 type crowd struct {
 	kind
 	lab     *lab.Lab
@@ -66,14 +67,15 @@ type crowd struct {
 	servers []string // ids
 }
 
-// startCrowd creates n servers by stacks, and starts their agents.
+// startCrowd creates n servers in stacks, and starts their agents.
 func startCrowd(t *testing.T, ctx context.Context, l *lab.Lab, k kind, n int) *crowd {
 	t.Helper()
 	c := &crowd{kind: k, lab: l, guest: guestOf(t, l, k.name)}
 	for first := 0; first < n; first += largestStack {
 		last := min(first+largestStack, n)
 		var resources, data, ids strings.Builder
-		// Heat sleeps a second after each resource of a stack that depends on none. So the servers depend on one.
+		// Heat sleeps a second after each resource of a stack without dependencies. So the servers depend on one
+		// resource.
 		resources.WriteString("  before: {type: OS::Heat::Value, properties: {value: 0}}\n")
 		for i := first; i < last; i++ {
 			fmt.Fprintf(&resources, "  s%d: {type: %s, depends_on: before}\n", i, k.server)
@@ -101,7 +103,7 @@ func startCrowd(t *testing.T, ctx context.Context, l *lab.Lab, k kind, n int) *c
 			c.servers = append(c.servers, fmt.Sprint(servers[i]))
 		}
 	}
-	// As many start at the same time as there are processors: each makes its key.
+	// Start as many at a time as there are processors, because each generates its key.
 	script := fmt.Sprintf("i=0; while [ $i -lt %d ]; do %s minion -c /srv/$i/etc/salt & i=$((i+1)); [ $((i%%%d)) -ne 0 ] || sleep 0.1; done; wait",
 		n, ours(k.program), runtime.NumCPU())
 	if _, err := c.guest.Start("agents", nil, "sh", "-c", script); err != nil {
@@ -110,14 +112,14 @@ func startCrowd(t *testing.T, ctx context.Context, l *lab.Lab, k kind, n int) *c
 	return c
 }
 
-// first returns the first n servers of a crowd as one. It shares the guest.
+// first returns the first n servers of a crowd as another crowd, which shares the guest.
 func (c *crowd) first(n int) *crowd {
 	part := *c
 	part.servers = c.servers[:n]
 	return &part
 }
 
-// count asks the database for a number.
+// count returns a number from the database.
 func (c *crowd) count(ctx context.Context, q string) (int, error) {
 	out, err := c.lab.SQL(ctx, q)
 	if err != nil {
@@ -126,8 +128,8 @@ func (c *crowd) count(ctx context.Context, q string) (int, error) {
 	return strconv.Atoi(strings.TrimSpace(out))
 }
 
-// await waits until the database has at least want of something, and looks at the meter meanwhile. It asks the database, because requests
-// to Heat would cost the engine what is measured.
+// await waits until a count in the database is at least want, and reads the meter meanwhile. It queries the database,
+// because requests to Heat would add to the measured load of the engine.
 func (c *crowd) await(t *testing.T, ctx context.Context, m *meter, q string, want int) {
 	t.Helper()
 	for {
@@ -171,18 +173,18 @@ func (c *crowd) deployments(run string, pause time.Duration) []string {
 	return templates
 }
 
-// A load is what a run cost.
+// A load is the cost of a run.
 type load struct {
 	name     string
 	servers  int
 	complete int // deployments
 	wall     time.Duration
-	used     map[string]time.Duration // processor time, by the meter's names
-	rows     map[string]int           // of databases, by the names of tallies
+	used     map[string]time.Duration // processor time, by the names of the meter
+	rows     map[string]int           // in databases, by the names of tallies
 	asks     int                      // requests to heat-api and heat-api-cfn
 }
 
-// A bill is kept while a load runs.
+// A bill measures the cost while a load runs.
 type bill struct {
 	crowd *crowd
 	meter *meter
@@ -190,7 +192,7 @@ type bill struct {
 	load  load
 }
 
-// open begins the bill of a load.
+// open starts the bill of a load.
 func (c *crowd) open(t *testing.T, ctx context.Context, name string) *bill {
 	t.Helper()
 	b := &bill{crowd: c, meter: &meter{lab: c.lab, used: map[string]time.Duration{}}}
@@ -200,7 +202,7 @@ func (c *crowd) open(t *testing.T, ctx context.Context, name string) *bill {
 	return b
 }
 
-// close ends the bill and returns what the load cost.
+// close ends the bill and returns the load's cost.
 func (b *bill) close(t *testing.T, ctx context.Context) load {
 	t.Helper()
 	l, begun, rows := b.load, b.load.used, b.load.rows
@@ -220,14 +222,14 @@ func (b *bill) close(t *testing.T, ctx context.Context) load {
 }
 
 const (
-	// completeOf counts the deployments of stacks that are complete.
+	// completeOf returns the number of deployments in complete stacks.
 	completeOf = "select count(*) from heat.resource where stack_id in (%s) and name like 'd%%' and action = 'CREATE' and status = 'COMPLETE'"
-	// completeStacks counts the complete among stacks.
+	// completeStacks returns the number of complete stacks.
 	completeStacks = "select count(*) from heat.stack where id in (%s) and status = 'COMPLETE' and action = 'CREATE'"
 )
 
-// run creates the stacks of all deployments and waits until they are complete. In the middle, when half of the deployments are complete, it
-// calls middle. Each deployment lasts at least pause.
+// run creates the stacks of all deployments and waits until they are complete. When half of the deployments are
+// complete, it calls middle. Each deployment lasts at least pause.
 func (c *crowd) run(t *testing.T, ctx context.Context, name string, pause time.Duration, middle func() error) load {
 	t.Helper()
 	templates, ids := c.deployments(name, pause), []string{}
@@ -257,8 +259,8 @@ func (c *crowd) run(t *testing.T, ctx context.Context, name string, pause time.D
 	return l
 }
 
-// attempt is run for a Heat that may not be equal to it: a stack that it refuses is tried again, and what is not complete after the limit is
-// part of what it returns.
+// attempt is like run, for a Heat that may be overloaded: it retries a stack that Heat refuses, and after the limit
+// it returns the load although deployments are incomplete.
 func (c *crowd) attempt(t *testing.T, ctx context.Context, name string, pause, limit time.Duration) load {
 	t.Helper()
 	b := c.open(t, ctx, name)
@@ -273,7 +275,7 @@ func (c *crowd) attempt(t *testing.T, ctx context.Context, name string, pause, l
 				break
 			}
 			t.Logf("%s: after %.0f s Heat has no answer to the creation of a stack: %v", name, time.Since(b.begin).Seconds(), err)
-			// It may have created the stack nevertheless.
+			// It may have created the stack despite the error.
 			if n, err := c.count(short, "select count(*) from heat.stack where name = '"+one+"'"); err == nil && n > 0 {
 				break
 			}
@@ -293,7 +295,7 @@ func (c *crowd) attempt(t *testing.T, ctx context.Context, name string, pause, l
 	return b.close(t, ctx)
 }
 
-// check holds that each deployment ran once, in order, on its server, and that Heat has it so.
+// check checks that each deployment ran once, in order, on its server, and that Heat shows it so.
 func (c *crowd) check(t *testing.T, ctx context.Context, run, stacks string) {
 	t.Helper()
 	var want strings.Builder
@@ -321,7 +323,7 @@ func (c *crowd) check(t *testing.T, ctx context.Context, run, stacks string) {
 	}
 }
 
-// A meter adds up processor time. The engines and their masters may be replaced between two looks.
+// A meter adds up processor time. The engines and their masters may be replaced between two readings.
 type meter struct {
 	lab  *lab.Lab
 	used map[string]time.Duration // by name and process id
@@ -350,7 +352,7 @@ func (m *meter) look(t *testing.T) {
 	}
 }
 
-// tallies are the databases' tables whose rows are counted together.
+// tallies are groups of database tables whose rows are counted together.
 var tallies = map[string]string{
 	"heat":     "table_schema = 'heat' and not " + ofMaster,
 	"master":   "table_schema = 'heat' and " + ofMaster,
@@ -376,7 +378,7 @@ func (c *crowd) rows(t *testing.T, ctx context.Context) map[string]int {
 
 func splitLines(s string) []string { return strings.Split(strings.TrimSpace(s), "\n") }
 
-// asks counts the requests to heat-api and heat-api-cfn.
+// asks returns the number of requests to heat-api and heat-api-cfn.
 func (c *crowd) asks(t *testing.T) int {
 	t.Helper()
 	return requestsTo(t, c.lab, "heat-api") + requestsTo(t, c.lab, "heat-api-cfn")

@@ -28,11 +28,11 @@ import (
 type novaLab struct {
 	*lab.Lab
 	Nova *nova.Cloud
-	// Socket is the unix socket of the engine's master, ports are those for minions.
+	// Socket is the Unix socket of the engine's master; ports are its ports for minions.
 	Socket string
 	ports  []int
 
-	// port returns the network of an instance's guest; nil gives guests the host's.
+	// port returns the network of an instance's guest; if it is nil, guests use the host's network.
 	port func(ctx context.Context, i nova.Instance) (*lab.Port, error)
 
 	mu     sync.Mutex
@@ -40,7 +40,7 @@ type novaLab struct {
 	n      int
 }
 
-// template returns a template of the folder templates.
+// template returns a template from the directory templates.
 func template(t *testing.T, name string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("templates", name))
@@ -55,7 +55,7 @@ func startNovaLab(t *testing.T) *novaLab {
 	return startNovaLabAt(t, "127.0.0.1", "127.0.0.1")
 }
 
-// startNovaLabAt is startNovaLab with a master that listens at an address and that minions find at another one.
+// startNovaLabAt is like startNovaLab, with a master that listens on one address and that minions reach at another.
 func startNovaLabAt(t *testing.T, listen, advertise string) *novaLab {
 	t.Helper()
 	c, err := nova.Start()
@@ -102,7 +102,7 @@ func startNovaLabAt(t *testing.T, listen, advertise string) *novaLab {
 	return l
 }
 
-// boot starts the guest of an instance: cloud-init's part is done here, the minion is ours.
+// boot starts the guest of an instance. The test does cloud-init's part; the minion is ours.
 func (l *novaLab) boot(ctx context.Context, i nova.Instance) (func(), error) {
 	parts, err := nova.Parts(i.UserData)
 	if err != nil {
@@ -211,8 +211,9 @@ func (l *novaLab) minions(t *testing.T) []any {
 	return list
 }
 
-// TestHeatServer: an unmodified template with OS::Nova::Server runs through the embedded master by two lines of an environment: the machine
-// gets its bootstrap in user data, signals, and is configured; an update does only what changed; the end of the stack revokes the minion.
+// TestHeatServer: two lines of an environment make an unmodified template with OS::Nova::Server run through the
+// embedded master. The machine gets its bootstrap in user data, signals, and is configured; an update changes only
+// the differences; deleting the stack revokes the minion.
 func TestHeatServer(t *testing.T) {
 	l := startNovaLab(t)
 	ctx := testContext(t)
@@ -289,7 +290,7 @@ func TestHeatServer(t *testing.T) {
 	t.Run("BadInput", func(t *testing.T) { l.badInput(t) })
 }
 
-// noKeystone checks that the stack has no user domain project: Heat made no user for the server.
+// noKeystone checks that the stack has no user domain project, which means that Heat created no user for the server.
 func (l *novaLab) noKeystone(t *testing.T, name string) {
 	t.Helper()
 	meta, err := l.Heat.Metadata(testContext(t), name, "server")
@@ -303,7 +304,7 @@ func (l *novaLab) noKeystone(t *testing.T, name string) {
 	}
 }
 
-// failures: what fails on the machine is in Heat's reason, by name.
+// failures: Heat's reason contains what fails on the machine, by name.
 func (l *novaLab) failures(t *testing.T) {
 	const head = `
 heat_template_version: 2018-08-31
@@ -330,7 +331,7 @@ resources:
 	}
 }
 
-// badInput: Heat refuses wrong properties before anything is made.
+// badInput: Heat refuses invalid properties before it creates anything.
 func (l *novaLab) badInput(t *testing.T) {
 	for name, c := range map[string][2]string{
 		"unknown property": {`{type: OS::Salt::State, properties: {server: s, sls: x, color: red}}`, "Unknown Property color"},

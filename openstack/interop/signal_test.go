@@ -15,9 +15,9 @@ import (
 	"github.com/brine-salt/brine/openstack/lab"
 )
 
-// signalTemplate has a handle of each kind, and a condition for those whose signals Heat 19 of Debian reads. It does not read ZAQAR_SIGNAL
-// (docs/openstack/guest.md), it fails a condition of TEMP_URL_SIGNAL by its own first object, "in progress", which it compares as text with
-// bytes, and with NO_SIGNAL there is nothing to wait for.
+// signalTemplate has a handle of each kind, and a condition for those whose signals Debian's Heat 19 reads. It does
+// not read ZAQAR_SIGNAL (docs/openstack/guest.md). It fails a condition with TEMP_URL_SIGNAL because of its own first
+// object, "in progress", which it compares as text with bytes. With NO_SIGNAL there is nothing to wait for.
 func signalTemplate() string {
 	var b strings.Builder
 	b.WriteString("heat_template_version: 2018-08-31\nresources:\n")
@@ -44,8 +44,8 @@ func signalTemplate() string {
 `
 }
 
-// TestHeatSignal signals real handles of each kind with heat.signal: twice, by the forms of the handle that a template has. What
-// another minion fires under the tag of OS::Salt::WaitCondition does not count.
+// TestHeatSignal signals real handles of each kind with heat.signal: twice, in each form in which a template provides
+// the handle. What another minion fires with the tag of OS::Salt::WaitCondition does not count.
 func TestHeatSignal(t *testing.T) {
 	ctx := testContext(t)
 	name := newStack(t, signalTemplate(), lab.StackArgs{})
@@ -154,7 +154,7 @@ resources:
 	}
 }
 
-// callIn runs a function in a guest as salt-call --local does.
+// callIn runs a function in a guest with salt-call --local.
 func callIn(ctx context.Context, g *lab.Guest, fun string, args ...string) (string, error) {
 	return g.Run(ctx, append([]string{ours("heat-minion"), "call", "--local", "--out=json", fun}, args...)...)
 }

@@ -22,14 +22,14 @@ import (
 	nova "github.com/brine-salt/brine/openstack/lab/cloud"
 )
 
-// The addresses of TestHeatTenant: the engine's in the provider's network, and the metadata service's.
+// These are the addresses of TestHeatTenant: the engine's in the provider's network, and the metadata service's.
 const (
 	providerAddr = "192.0.2.11"
 	metadataAddr = "169.254.169.254:80"
 )
 
-// saltMinionPackage makes an image's file system that of an image with our minion: cloud-init finds its package installed, and no
-// repository. The machine looks at the metadata service only.
+// saltMinionPackage turns an image's file system into that of an image with our minion: cloud-init finds the package
+// installed, and no repository. The machine queries only the metadata service.
 const saltMinionPackage = `
 mkdir -p /tmp/package/DEBIAN
 printf 'Package: salt-minion\nVersion: 3007.15\nArchitecture: all\nMaintainer: nobody <nobody@example.org>\nDescription: brine-minion\n' >/tmp/package/DEBIAN/control
@@ -40,9 +40,10 @@ for name in salt-minion salt-call; do ln -s brine-minion /usr/bin/$name; done
 printf 'datasource_list: [OpenStack]\nlocale: C.UTF-8\nnetwork: {config: disabled}\n' >/etc/cloud/cloud.cfg.d/99-lab.cfg
 `
 
-// TestHeatTenant boots a machine with Debian's systemd and cloud-init in a tenant's network, behind a router that lets through what the
-// page says that guests need. It gets its user data from the metadata service, and the first deployment of its stack becomes complete.
-// Its image was prepared as the page says, so that it takes deployments after a reboot as well.
+// TestHeatTenant boots a machine with Debian's systemd and cloud-init in a tenant's network, behind a router that
+// forwards only what the page says that guests need. It gets its user data from the metadata service, and the first
+// deployment of its stack becomes complete. Its image was prepared as the page says, so it also accepts deployments
+// after a reboot.
 //
 // It runs with BRINE_OPENSTACK=full: the first run installs Debian.
 func TestHeatTenant(t *testing.T) {
@@ -139,7 +140,7 @@ func TestHeatTenant(t *testing.T) {
 	t.Logf("the first deployment was complete %.1f s after Heat's call, %.1f s after the network was up, %.1f s after the minion was started; the goal is %v",
 		done.Sub(began).Seconds(), since("network-online.target", "ActiveEnterTimestampMonotonic"),
 		since("salt-minion.service", "ExecMainStartTimestampMonotonic"), goalFirstDone)
-	// An image that was built as the page says has a minion after a reboot, too.
+	// With an image prepared as the page says, the minion also runs after a reboot.
 	if out, err := g.Run(ctx, "systemctl", "show", "--property=UnitFileState,DropInPaths", "--value", "salt-minion"); err != nil ||
 		!strings.Contains(out, "enabled\n") || !strings.Contains(out, "/image.conf") {
 		t.Errorf("the minion's unit: %s %v", out, err)
@@ -164,7 +165,7 @@ func TestHeatTenant(t *testing.T) {
 	}
 }
 
-// monotonic is the time of the clock that the host and its machines share.
+// monotonic returns the time of the clock that the host and its machines share.
 func monotonic(t *testing.T) time.Duration {
 	t.Helper()
 	var now unix.Timespec

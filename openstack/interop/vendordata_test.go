@@ -20,8 +20,9 @@ import (
 	nova "github.com/brine-salt/brine/openstack/lab/cloud"
 )
 
-// TestVendordata: Nova asks the master for the vendordata of an instance with its own token, which the real Keystone knows; the guest joins
-// with nothing else. A master that takes the token of no service refuses, and so does the instance's creation.
+// TestVendordata: Nova asks the master for the vendordata of an instance with its own token, which the real Keystone
+// verifies; the guest joins with nothing else. A master that accepts no service's token refuses, and then the
+// instance cannot be created.
 func TestVendordata(t *testing.T) {
 	ctx := testContext(t)
 	ports := freeport.Ports(t, 3)
@@ -52,7 +53,7 @@ func TestVendordata(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	client := cloud.Heat // admin stands for Nova's service user
+	client := cloud.Heat // the administrator takes the role of Nova's service user
 	c.OnVendordata(func(ctx context.Context, i nova.Instance) (map[string]any, error) {
 		token, _, err := client.Token(ctx)
 		if err != nil {
@@ -93,7 +94,7 @@ func TestVendordata(t *testing.T) {
 		t.Errorf("minion %v", record)
 	}
 
-	// A user of the cloud who is no service has a token that Keystone knows, too.
+	// Keystone also verifies the token of a user who is not a service.
 	client = cloud.Demo
 	id = createInstance(t, c, "two")
 	for {
@@ -148,7 +149,7 @@ func awaitMaster(ctx context.Context, l *novaLab) error {
 	}
 }
 
-// askVendordata asks as Nova does.
+// askVendordata sends the request that Nova sends.
 func askVendordata(ctx context.Context, port int, token string, i nova.Instance) (map[string]any, error) {
 	body, err := json.Marshal(map[string]any{"project-id": "blue", "instance-id": i.ID, "image-id": i.Image, "user-data": nil, "hostname": i.Name,
 		"metadata": map[string]any{}, "boot-roles": "member"})

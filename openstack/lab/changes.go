@@ -12,8 +12,8 @@ import (
 	"syscall"
 )
 
-// Changes returns what the upper directory of an overlay changes in a directory of the host: by path the mode, owner and content of a
-// file, the target of a link, or "removed". Files that vanish meanwhile are left out.
+// Changes returns what the upper directory of an overlay changes in a directory of the host: by path the mode, owner
+// and content of a file, the target of a link, or "removed". It skips files that vanish while it reads.
 func Changes(upper, host string) (map[string]string, error) {
 	files := map[string]string{}
 	return files, changes(upper, host, func(path, shown string) {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// A Client speaks Heat's orchestration API as one user.
+// A Client uses Heat's orchestration API as one user.
 type Client struct {
 	k    *keystone
 	base string
@@ -22,15 +22,15 @@ type Client struct {
 // StackArgs are the optional arguments of a stack.
 type StackArgs struct {
 	Parameters map[string]any
-	// Environment is an environment file, YAML.
+	// Environment is the YAML text of an environment file.
 	Environment string
 	// Files are the files for get_file in the template, by name.
 	Files map[string]string
-	// Timeout is the stack's timeout, rounded up to minutes. 0 is Heat's default, an hour.
+	// Timeout is the stack's timeout, rounded up to minutes. 0 means Heat's default of one hour.
 	Timeout time.Duration
 	// Rollback undoes a failed creation.
 	Rollback bool
-	// Existing keeps the parameters and the environment of the stack where an update has none.
+	// Existing keeps the parameters and the environment of the stack where an update does not set them.
 	Existing bool
 }
 
@@ -40,7 +40,7 @@ type Stack struct {
 	Name   string `json:"stack_name"`
 	Status string `json:"stack_status"`
 	Reason string `json:"stack_status_reason"`
-	// Updated is when the last update began, as Heat writes times: in UTC, to the second.
+	// Updated is the start of the last update in Heat's format: in UTC, to the second.
 	Updated string `json:"updated_time"`
 	Output  []struct {
 		Key   string `json:"output_key"`
@@ -85,7 +85,7 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) err
 	return c.k.call(ctx, method, c.base+"/v1/"+project+path, in, out)
 }
 
-// Call sends a request to a path of heat-api below the project's, for what has no method of its own.
+// Call sends a request to a path of heat-api below the project's path, for calls that have no method here.
 func (c *Client) Call(ctx context.Context, method, path string, in, out any) error {
 	return c.call(ctx, method, path, in, out)
 }
@@ -115,7 +115,7 @@ func (a StackArgs) body(name, template string) map[string]any {
 	return b
 }
 
-// Create starts the creation of a stack from a template, YAML, and returns the stack's id. It does not wait.
+// Create starts the creation of a stack from a YAML template, and returns the stack's id. It does not wait.
 func (c *Client) Create(ctx context.Context, name, template string, args StackArgs) (string, error) {
 	var out struct{ Stack struct{ ID string } }
 	if err := c.call(ctx, http.MethodPost, "/stacks", args.body(name, template), &out); err != nil {
@@ -124,7 +124,7 @@ func (c *Client) Create(ctx context.Context, name, template string, args StackAr
 	return out.Stack.ID, nil
 }
 
-// Update starts an update of a stack, and returns when it has begun.
+// Update starts an update of a stack, and returns after the update has begun.
 func (c *Client) Update(ctx context.Context, name, template string, args StackArgs) error {
 	before, err := c.show(ctx, name, false)
 	if err != nil {
@@ -140,7 +140,8 @@ func (c *Client) Update(ctx context.Context, name, template string, args StackAr
 	return c.awaitBegin(ctx, "update", before, func(now *Stack) bool { return now.Updated != before.Updated || now.Status != before.Status })
 }
 
-// awaitBegin waits until an action of a stack has begun. Heat answers before that: the end of an earlier action could be taken for this one's.
+// awaitBegin waits until an action of a stack has begun. Heat answers earlier, and the end of an earlier action could
+// be mistaken for the end of this one.
 func (c *Client) awaitBegin(ctx context.Context, action string, before *Stack, begun func(now *Stack) bool) error {
 	for {
 		now, err := c.show(ctx, before.ID, false)
@@ -158,7 +159,7 @@ func (c *Client) awaitBegin(ctx context.Context, action string, before *Stack, b
 	}
 }
 
-// path returns the canonical path of a stack: heat-api redirects from the short one.
+// path returns the canonical path of a stack, because heat-api redirects from the short one.
 func (c *Client) path(ctx context.Context, name string) (string, error) {
 	s, err := c.show(ctx, name, false)
 	if err != nil {
@@ -172,7 +173,7 @@ func (c *Client) Show(ctx context.Context, name string) (*Stack, error) {
 	return c.show(ctx, name, true)
 }
 
-// show returns a stack. Outputs cost the engine the attributes of all resources in them.
+// show returns a stack. For its outputs, the engine must compute the attributes of all resources in them.
 func (c *Client) show(ctx context.Context, name string, outputs bool) (*Stack, error) {
 	var out struct{ Stack Stack }
 	if err := c.call(ctx, http.MethodGet, fmt.Sprintf("/stacks/%s?resolve_outputs=%t", url.PathEscape(name), outputs), nil, &out); err != nil {
@@ -190,7 +191,7 @@ func (c *Client) Action(ctx context.Context, name, action string) error {
 	return c.call(ctx, http.MethodPost, path+"/actions", map[string]any{action: nil}, nil)
 }
 
-// Delete starts the deletion of a stack, and returns when it has begun. A missing stack is not an error.
+// Delete starts the deletion of a stack, and returns after the deletion has begun. A missing stack is not an error.
 func (c *Client) Delete(ctx context.Context, name string) error {
 	before, err := c.show(ctx, name, false)
 	if err == nil {
@@ -210,8 +211,9 @@ func isNotFound(err error) bool {
 	return errors.As(err, &h) && h.Status == http.StatusNotFound
 }
 
-// Wait waits until a stack has no action in progress and returns it. Any other end than want, for example CREATE_COMPLETE,
-// is an error with the reasons of the failed resources. A want of "" takes any end.
+// Wait waits until a stack has no action in progress and returns it. If the stack ends in another state than want,
+// for example CREATE_COMPLETE, the error contains the reasons of the failed resources. If want is "", any state is
+// accepted.
 func (c *Client) Wait(ctx context.Context, name, want string) (*Stack, error) {
 	action, _, _ := strings.Cut(want, "_")
 	for {
@@ -233,14 +235,14 @@ func (c *Client) Wait(ctx context.Context, name, want string) (*Stack, error) {
 	}
 }
 
-// hasEnded reports whether a stack with a status will not come to the end of an action any more: the action has ended, or the stack was
-// rolled back or deleted in its place.
+// hasEnded reports whether a stack's status means that the awaited action cannot continue: it has ended, or the stack
+// was rolled back or deleted instead.
 func hasEnded(status, action string) bool {
 	during, result, _ := strings.Cut(status, "_")
 	return result != "IN_PROGRESS" && (strings.HasPrefix(status, action) || during == "DELETE" || during == "ROLLBACK" && action == "CREATE")
 }
 
-// isTemporary reports whether a failed request may succeed later: the engine may just be away.
+// isTemporary reports whether a failed request may succeed later: the engine may only be unavailable for a while.
 func isTemporary(err error) bool {
 	var h *HTTPError
 	return !errors.As(err, &h) || h.Status >= http.StatusInternalServerError
@@ -266,7 +268,7 @@ func (c *Client) WaitGone(ctx context.Context, name string) error {
 	}
 }
 
-// failures names the failed resources.
+// failures returns the names of the failed resources with their reasons.
 func (c *Client) failures(ctx context.Context, name string) string {
 	rs, err := c.Resources(ctx, name)
 	if err != nil {
@@ -281,7 +283,7 @@ func (c *Client) failures(ctx context.Context, name string) string {
 	return b.String()
 }
 
-// describe lists status and resources of a stack that was waited for in vain.
+// describe returns the status and resources of a stack, for the error when a wait timed out.
 func (c *Client) describe(name string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
@@ -311,7 +313,7 @@ func (c *Client) Resources(ctx context.Context, name string) ([]Resource, error)
 	return out.Resources, c.call(ctx, http.MethodGet, path+"/resources", nil, &out)
 }
 
-// Resource shows one resource of a stack.
+// Resource returns one resource of a stack.
 func (c *Client) Resource(ctx context.Context, name, resource string) (*Resource, error) {
 	path, err := c.path(ctx, name)
 	if err != nil {
@@ -321,7 +323,7 @@ func (c *Client) Resource(ctx context.Context, name, resource string) (*Resource
 	return &out.Resource, c.call(ctx, http.MethodGet, path+"/resources/"+resource, nil, &out)
 }
 
-// WaitResource waits until ok accepts a resource, which is nil while there is none.
+// WaitResource waits until ok accepts a resource. ok gets nil while the resource does not exist.
 func (c *Client) WaitResource(ctx context.Context, name, resource string, ok func(*Resource) bool) (*Resource, error) {
 	for {
 		r, err := c.Resource(ctx, name, resource)
@@ -339,7 +341,7 @@ func (c *Client) WaitResource(ctx context.Context, name, resource string, ok fun
 	}
 }
 
-// Metadata returns the metadata of a resource: for a server what its guest polls.
+// Metadata returns the metadata of a resource: for a server, the data that its guest polls.
 func (c *Client) Metadata(ctx context.Context, name, resource string) (map[string]any, error) {
 	path, err := c.path(ctx, name)
 	if err != nil {

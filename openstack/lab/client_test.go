@@ -4,7 +4,7 @@ package lab
 
 import "testing"
 
-// TestHasEnded holds when a wait for the end of an action gives up.
+// TestHasEnded checks when waiting for the end of an action stops.
 func TestHasEnded(t *testing.T) {
 	for _, c := range []struct {
 		status, action string

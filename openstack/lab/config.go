@@ -26,7 +26,7 @@ func (c ini) String() string {
 	return b.String()
 }
 
-// merge adds the values of more, which win.
+// merge adds the values of more, which override existing ones.
 func (c ini) merge(more map[string]map[string]string) {
 	for section, values := range more {
 		if c[section] == nil {
@@ -45,7 +45,7 @@ func (l *Lab) write(content string, path ...string) error {
 	return os.WriteFile(name, []byte(content), 0o600)
 }
 
-// serviceAuth is how a service signs in at keystone.
+// serviceAuth returns the options with which a service signs in at keystone.
 func (l *Lab) serviceAuth(user string) map[string]string {
 	base := l.url(l.ports.keystone)
 	return map[string]string{
@@ -71,7 +71,7 @@ func (l *Lab) writeConfiguration() error {
 	if err := l.write(string(wsgiServer), "wsgi_server.py"); err != nil {
 		return err
 	}
-	// An empty file of plugins: the management interface would listen on another port.
+	// Use an empty file of plugins, because the management interface would listen on another port.
 	if err := l.write("[].\n", "rabbit", "plugins"); err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (l *Lab) writeConfiguration() error {
 	return l.writeHeat()
 }
 
-// Configure changes settings of heat.conf, which wins over Options.Heat, for the engines that are started from now on.
+// Configure changes settings of heat.conf for engines that are started later. They override Options.Heat.
 func (l *Lab) Configure(settings map[string]map[string]string) error {
 	changed := ini{}
 	changed.merge(l.opts.Heat)
@@ -102,7 +102,7 @@ func (l *Lab) Configure(settings map[string]map[string]string) error {
 	return l.writeHeat()
 }
 
-// EnvironmentDir is the engines' environment_dir.
+// EnvironmentDir returns the engines' environment_dir.
 func (l *Lab) EnvironmentDir() string { return l.path("heat", "environment.d") }
 
 func (l *Lab) writeHeat() error {
@@ -140,7 +140,7 @@ func (l *Lab) heatConf() ini {
 			"trusts_delegated_roles":        "heat_stack_owner",
 			"max_stacks_per_tenant":         "1000",
 			"max_resources_per_stack":       "-1",
-			"max_events_per_stack":          "0", // Heat forgets older ones otherwise, and tests count them
+			"max_events_per_stack":          "0", // otherwise Heat deletes older events, and tests count them
 			"rpc_response_timeout":          "300",
 		},
 		"database":              {"connection": l.DSN("heat"), "max_pool_size": "20", "max_overflow": "100"},
@@ -156,7 +156,7 @@ func (l *Lab) heatConf() ini {
 	}
 }
 
-// addBrine configures the plugin of brine as docs/openstack/heat.md says. Guests are told the addresses of all engines.
+// addBrine configures brine's plugin as docs/openstack/heat.md says. Guests receive the addresses of all engines.
 func (l *Lab) addBrine(conf ini) error {
 	if err := l.write("\"\"\"Salt resources.\"\"\"\nfrom brine_openstack.heat import resource_mapping  # noqa: F401\n", "heat", "plugins",
 		"brine.py"); err != nil {
@@ -173,10 +173,11 @@ func (l *Lab) addBrine(conf ini) error {
 	return nil
 }
 
-// masterAddress is where the master of engine n takes minions: as on hosts of their own, all have the same ports.
+// masterAddress returns the address on which the master of engine n listens for minions. All masters use the same
+// ports, as on separate hosts.
 func masterAddress(n int) string { return fmt.Sprintf("127.0.0.%d", 1+n) }
 
-// engineConf returns the options that only engine n has.
+// engineConf returns the options that are specific to engine n.
 func (l *Lab) engineConf(n int) ini {
 	conf := ini{"DEFAULT": {"host": engineName(n)}}
 	if l.opts.Brine != "" {

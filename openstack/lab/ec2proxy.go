@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// startEC2Proxy serves what heat-api-cfn asks keystone about EC2 signatures. Keystone 22.0.2 of Debian 12 demands the token of a service
-// for these requests, and heat 19 sends none; the proxy adds heat's.
+// startEC2Proxy forwards the requests of heat-api-cfn to keystone about EC2 signatures. Debian 12's keystone 22.0.2
+// requires a service's token for these requests, and heat 19 sends none; the proxy adds heat's token.
 func (l *Lab) startEC2Proxy() error {
 	ln, err := net.Listen("tcp", l.hostPort(l.ports.ec2))
 	if err != nil {
@@ -37,7 +37,7 @@ func (l *Lab) startEC2Proxy() error {
 			}
 		}
 		w.WriteHeader(res.StatusCode)
-		io.Copy(w, res.Body) // its client may have gone
+		io.Copy(w, res.Body) // the client may have disconnected
 	})}
 	l.ec2Done = make(chan struct{})
 	go func() {

@@ -13,10 +13,10 @@ import (
 	"syscall"
 )
 
-// engineName is the host that an engine reports to Heat.
+// engineName returns the host name that an engine reports to Heat.
 func engineName(n int) string { return fmt.Sprintf("engine-%d", n) }
 
-// Engine returns the process of engine n, or nil if it does not run.
+// Engine returns the process of engine n, or nil if it is not running.
 func (l *Lab) Engine(n int) *Process {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -32,7 +32,7 @@ func (l *Lab) Engine(n int) *Process {
 	}
 }
 
-// StartEngine starts engine n and returns once it serves requests. Its log is log/engine-<n>.log.
+// StartEngine starts engine n and returns when it serves requests. Its log is log/engine-<n>.log.
 func (l *Lab) StartEngine(ctx context.Context, n int) error {
 	if l.Engine(n) != nil {
 		return fmt.Errorf("%s runs already", engineName(n))
@@ -72,7 +72,7 @@ func (l *Lab) StartEngine(ctx context.Context, n int) error {
 	}, p)
 }
 
-// heatHome is the directory below which the configuration of the Heat in use is.
+// heatHome returns the directory that contains the configuration of the Heat in use.
 func (l *Lab) heatHome() string {
 	if l.opts.HeatPython == "" {
 		return "/"
@@ -80,7 +80,7 @@ func (l *Lab) heatHome() string {
 	return filepath.Dir(filepath.Dir(l.opts.HeatPython))
 }
 
-// heatPython is the Python that Heat runs in.
+// heatPython returns the Python that runs Heat.
 func (l *Lab) heatPython() string { return cmp.Or(l.opts.HeatPython, "/usr/bin/python3") }
 
 // heatProgram returns the path of a program of the engines' Heat.
@@ -88,7 +88,8 @@ func (l *Lab) heatProgram(name string) string {
 	return filepath.Join(filepath.Dir(l.heatPython()), name)
 }
 
-// engineIDs returns the ids under which engines with the name of n ever served. An engine writes its id once it serves.
+// engineIDs returns the ids of all engines that ever served with the name of n. An engine writes its id when it
+// starts to serve.
 func (l *Lab) engineIDs(ctx context.Context, n int) ([]string, error) {
 	out, err := l.SQL(ctx, fmt.Sprintf("select engine_id from heat.service where host = '%s'", engineName(n)))
 	if err != nil {
@@ -97,7 +98,7 @@ func (l *Lab) engineIDs(ctx context.Context, n int) ([]string, error) {
 	return splitLines(out), nil
 }
 
-// StopEngine sends a signal to engine n and waits for its end. On TERM an engine first finishes what it does.
+// StopEngine sends a signal to engine n and waits for its end. After TERM an engine first finishes its current work.
 func (l *Lab) StopEngine(ctx context.Context, n int, sig syscall.Signal) error {
 	p := l.Engine(n)
 	if p == nil {
@@ -125,7 +126,7 @@ func (l *Lab) RestartEngine(ctx context.Context, n int, sig syscall.Signal) erro
 	return l.StartEngine(ctx, n)
 }
 
-// MasterSocket returns the unix socket of the Salt master of engine n, which the plugin of brine starts with its first request.
+// MasterSocket returns the Unix socket of engine n's Salt master, which brine's plugin starts with its first request.
 func (l *Lab) MasterSocket(n int) string {
 	return l.path("heat", fmt.Sprintf("brine-%d", n), "api.sock")
 }

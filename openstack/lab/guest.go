@@ -20,38 +20,39 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// guestDirs are the directories to which a guest writes without changing the host's. /run is empty after each boot,
+// guestDirs are the directories in which a guest's changes do not affect the host. /run is empty after each boot;
 // /tmp is the host's.
 var guestDirs = []string{"/etc", "/var", "/usr", "/srv", "/root", "/opt", "/home"}
 
-// A Guest takes the place of a virtual machine. It shares the host's kernel and /tmp, and the host's network unless it was started at a
-// Port. Its file system is the host's with its own changes on top, its processes are in a namespace of their own, and its host name is
-// its name. One that StartMachine started has a file system of its own and boots systemd.
+// A Guest replaces a virtual machine. It shares the host's kernel and /tmp, and the host's network unless it was
+// started with a Port. Its file system is the host's with its own changes on top, its processes are in their own
+// namespace, and its host name is its name. A guest from StartMachine has its own file system and boots systemd.
 //
-// The changes live in memory; they stay over Reboot and end with Close.
+// The changes are in memory; they survive Reboot and are lost with Close.
 type Guest struct {
 	Name string
 
 	lab    *Lab
-	holder *Process // keeps the file system
-	root   string   // where the holder has the file system
+	holder *Process // keeps the guest's file system alive
+	root   string   // where the holder mounts the file system
 	bootup []string // the command that boots, in the holder's namespaces
-	below  int      // how many processes are between that command and the guest's first
-	// booted reports whether the first process, given by the host's id, is the one that the guest boots to.
+	below  int      // the number of processes between that command and the guest's first
+	// booted reports whether the first process, given by its id on the host, is the one with which the boot is
+	// complete.
 	booted func(pid int) error
 
 	mu   sync.Mutex
 	boot *Process // nil while the guest is off
-	init int      // the host's id of the guest's first process
+	init int      // the id of the guest's first process on the host
 	runs []*Process
 }
 
-// StartGuest creates a guest and boots it. The name must be new in this lab, and fit a file's name.
+// StartGuest creates a guest and boots it. The name must be new in this lab, and valid as a file name.
 func (l *Lab) StartGuest(ctx context.Context, name string) (*Guest, error) {
 	return l.StartGuestAt(ctx, name, nil)
 }
 
-// StartGuestAt is StartGuest for a guest that has the network of a port, or the host's if it is nil.
+// StartGuestAt is like StartGuest, for a guest in the network of a port, or the host's if port is nil.
 func (l *Lab) StartGuestAt(ctx context.Context, name string, port *Port) (*Guest, error) {
 	const script = "mount -t tmpfs tmpfs /run && mkdir -p /run/lock && : >/run/lab-ready || exit 1\n" +
 		"trap '' TERM HUP INT\nwhile :; do sleep 86400 & wait; done"
@@ -71,7 +72,8 @@ func (l *Lab) StartGuestAt(ctx context.Context, name string, port *Port) (*Guest
 		fmt.Fprintf(&b, "mkdir -p %[1]s%[2]s/upper %[1]s%[2]s/work\n", dir, d)
 		fmt.Fprintf(&b, "mount -t overlay overlay -o lowerdir=%[2]s,upperdir=%[1]s%[2]s/upper,workdir=%[1]s%[2]s/work %[2]s\n", dir, d)
 	}
-	// A guest must not take the host's identity: nothing of Salt or Heat that is installed here is its own.
+	// Remove the files of Salt and Heat that are installed on the host, so that a guest does not use the host's
+	// identity.
 	b.WriteString("rm -rf /etc/salt /var/lib/heat-config /var/lib/os-collect-config /var/lib/heat-cfntools /var/cache/heat-cfntools\n" +
 		"rm -f /etc/os-collect-config.conf /etc/machine-id\n")
 	fmt.Fprintf(&b, "echo %s >/etc/hostname\nmkdir -p %s/ready\nexec sleep infinity\n", name, dir)
@@ -81,7 +83,7 @@ func (l *Lab) StartGuestAt(ctx context.Context, name string, port *Port) (*Guest
 	return g, g.Boot(ctx)
 }
 
-// hold starts the process that keeps the guest's file system: a shell script that makes the file ready.
+// hold starts the process that keeps the guest's file system: a shell script that creates the file ready.
 func (g *Guest) hold(ctx context.Context, script, ready string) (err error) {
 	g.holder, err = g.lab.service(spec{name: "guest-" + g.Name + "-disk",
 		argv: []string{"unshare", "--mount", "--uts", "--propagation", "private", "sh", "-c", script}})
@@ -92,7 +94,7 @@ func (g *Guest) hold(ctx context.Context, script, ready string) (err error) {
 	return await(ctx, "guest "+g.Name, func(context.Context) error { _, err := os.Stat(ready); return err }, g.holder)
 }
 
-// Boot starts a guest that is off: no process runs in it but its first.
+// Boot starts a guest that is off. Only its first process runs in it.
 func (g *Guest) Boot(ctx context.Context) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -126,14 +128,14 @@ func (g *Guest) Boot(ctx context.Context) error {
 	return nil
 }
 
-// PowerOff ends every process of the guest at once, as a power failure does.
+// PowerOff kills every process of the guest at once, like a power failure.
 func (g *Guest) PowerOff() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.boot == nil {
 		return
 	}
-	// The first process ends after all others, and only after what booted it.
+	// The first process ends after all others; the process that booted it ends last.
 	first, err := unix.PidfdOpen(g.init, 0)
 	g.boot.kill()
 	if err == nil {
@@ -141,7 +143,7 @@ func (g *Guest) PowerOff() {
 		unix.Close(first)
 	}
 	for _, p := range g.runs {
-		<-p.done // ended by the kernel with the guest's first process
+		<-p.done // the kernel ends it together with the guest's first process
 	}
 	g.boot, g.runs = nil, nil
 }
@@ -158,13 +160,13 @@ func awaitEnd(pidfd int, timeout time.Duration) {
 	}
 }
 
-// Reboot is PowerOff and Boot.
+// Reboot calls PowerOff and Boot.
 func (g *Guest) Reboot(ctx context.Context) error {
 	g.PowerOff()
 	return g.Boot(ctx)
 }
 
-// Close ends the guest and forgets its file system.
+// Close ends the guest and discards its file system.
 func (g *Guest) Close() {
 	g.PowerOff()
 	g.holder.kill()
@@ -174,12 +176,13 @@ func (g *Guest) enter(argv []string) []string {
 	return append([]string{"nsenter", "--target", fmt.Sprint(g.init), "--mount", "--uts", "--pid", "--net", "--"}, argv...)
 }
 
-// Run executes a program in the guest and returns what it printed on both outputs. An error contains the output's end.
+// Run executes a program in the guest and returns its standard output and standard error. An error contains the end
+// of the output.
 func (g *Guest) Run(ctx context.Context, argv ...string) (string, error) {
 	return g.RunInput(ctx, "", argv...)
 }
 
-// RunInput is Run with a standard input.
+// RunInput is like Run, with a standard input.
 func (g *Guest) RunInput(ctx context.Context, stdin string, argv ...string) (string, error) {
 	out, err := g.lab.runInput(ctx, stdin, g.enter(append([]string{"env", "HOME=/root"}, argv...))...)
 	if err != nil {
@@ -188,7 +191,7 @@ func (g *Guest) RunInput(ctx context.Context, stdin string, argv ...string) (str
 	return out, nil
 }
 
-// Start starts a program in the guest that lives until it ends by itself or the guest goes off. Its output is in
+// Start starts a program in the guest that runs until it ends by itself or the guest is powered off. Its output is in
 // log/guest-<guest>-<name>.log of the lab.
 func (g *Guest) Start(name string, env []string, argv ...string) (*Process, error) {
 	g.mu.Lock()
@@ -204,7 +207,7 @@ func (g *Guest) Start(name string, env []string, argv ...string) (*Process, erro
 	return p, err
 }
 
-// Path returns where the host finds a file of the guest. Symbolic links in it are followed on the host.
+// Path returns the path on the host of a file of the guest. Symbolic links in it are resolved on the host.
 func (g *Guest) Path(name string) string {
 	if g.init == 0 {
 		return fmt.Sprintf("/proc/%d/root%s", g.holder.Pid(), filepath.Join(g.root, name))
@@ -215,7 +218,7 @@ func (g *Guest) Path(name string) string {
 // ReadFile reads a file of the guest.
 func (g *Guest) ReadFile(name string) ([]byte, error) { return os.ReadFile(g.Path(name)) }
 
-// WriteFile writes a file of the guest and makes its directory.
+// WriteFile writes a file of the guest and creates its directory.
 func (g *Guest) WriteFile(name, content string, mode os.FileMode) error {
 	if err := os.MkdirAll(filepath.Dir(g.Path(name)), 0o755); err != nil {
 		return err
@@ -226,7 +229,7 @@ func (g *Guest) WriteFile(name, content string, mode os.FileMode) error {
 	return os.Chmod(g.Path(name), mode)
 }
 
-// WaitFile waits until a file of the guest exists and ok accepts its content; nil accepts any.
+// WaitFile waits until a file of the guest exists and ok accepts its content. If ok is nil, any content is accepted.
 func (g *Guest) WaitFile(ctx context.Context, name string, ok func([]byte) bool) ([]byte, error) {
 	for {
 		b, err := g.ReadFile(name)
@@ -246,13 +249,13 @@ func (g *Guest) WaitFile(ctx context.Context, name string, ok func([]byte) bool)
 
 // A Proc is a process of a guest.
 type Proc struct {
-	Pid     int // the host's
+	Pid     int // the id on the host
 	Command string
-	PSS     int64 // memory in bytes, shared pages in proportion; 0 for a zombie
+	PSS     int64 // memory in bytes, with a proportional share of shared pages; 0 for a zombie
 	Zombie  bool
 }
 
-// Processes lists what runs in the guest, apart from its first process and what keeps it.
+// Processes lists the guest's processes, except its first one and the holder.
 func (g *Guest) Processes() ([]Proc, error) {
 	ns, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", g.init))
 	if err != nil {

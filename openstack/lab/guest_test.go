@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestAwaitEndIsNotInterrupted holds that signals to this program don't end the wait for another process.
+// TestAwaitEndIsNotInterrupted: signals to this program don't end the wait for another process.
 func TestAwaitEndIsNotInterrupted(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "sleep", "0.5")
 	if err := cmd.Start(); err != nil {
@@ -27,11 +27,11 @@ func TestAwaitEndIsNotInterrupted(t *testing.T) {
 	interrupted := make(chan struct{})
 	go func() {
 		defer close(interrupted)
-		// SIGCHLD, to each thread: the one that waits is among them.
+		// Send SIGCHLD to each thread, which includes the one that waits.
 		for range 100 {
 			time.Sleep(2 * time.Millisecond)
 			for _, tid := range threads(t) {
-				_ = unix.Tgkill(syscall.Getpid(), tid, unix.SIGCHLD) // a thread that has ended
+				_ = unix.Tgkill(syscall.Getpid(), tid, unix.SIGCHLD) // the thread may have ended
 			}
 		}
 	}()
@@ -45,7 +45,7 @@ func TestAwaitEndIsNotInterrupted(t *testing.T) {
 	}
 }
 
-// threads are the numbers of this program's threads.
+// threads returns the ids of this program's threads.
 func threads(t *testing.T) []int {
 	t.Helper()
 	dirs, err := os.ReadDir("/proc/self/task")

@@ -14,13 +14,14 @@ import (
 	"syscall"
 )
 
-// imageRecipe is how mmdebstrap makes the file system of a machine: Debian 12 as a cloud's image has it, without documentation.
+// imageRecipe is the mmdebstrap command line for the file system of a machine: Debian 12 as in a cloud image, without
+// documentation.
 var imageRecipe = []string{"--variant=apt", `--aptopt=Acquire::Languages "none"`, "--dpkgopt=path-exclude=/usr/share/man/*",
 	"--dpkgopt=path-exclude=/usr/share/doc/*", "--dpkgopt=path-exclude=/usr/share/locale/*",
 	"--include=cloud-init,iproute2,procps,systemd-sysv", "bookworm"}
 
-// DebianRoot returns a directory with Debian 12, its systemd and its cloud-init, which machines start from. It is made at the first time,
-// from Debian's mirror, and kept.
+// DebianRoot returns a directory with Debian 12, its systemd and its cloud-init, from which machines start. The first
+// call creates it from Debian's mirror and keeps it.
 func DebianRoot(ctx context.Context, logf func(string, ...any)) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {

@@ -27,10 +27,10 @@ type keystone struct {
 	projectID string
 }
 
-// httpClient has no proxy: everything is on loopback.
+// httpClient uses no proxy, because everything is on loopback.
 var httpClient = &http.Client{Timeout: 120 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 8, IdleConnTimeout: 5 * time.Second}}
 
-// An HTTPError is an answer of a service with a status of 400 or more.
+// An HTTPError is a service's response with a status of 400 or more.
 type HTTPError struct {
 	Method, URL string
 	Status      int
@@ -41,7 +41,7 @@ func (e *HTTPError) Error() string {
 	return fmt.Sprintf("%s %s: status %d: %s", e.Method, e.URL, e.Status, tail([]byte(e.Body), 2000))
 }
 
-// signIn returns a token and the project's id, from memory if renew is false.
+// signIn returns a token and the project's id. If renew is false, it may return the stored ones.
 func (k *keystone) signIn(ctx context.Context, renew bool) (token, project string, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -78,7 +78,8 @@ func (k *keystone) signIn(ctx context.Context, renew bool) (token, project strin
 	return k.token, k.projectID, nil
 }
 
-// raw sends a request with the user's token to a path of keystone or to a whole URL. The caller closes the answer's body.
+// raw sends a request with the user's token to a path of keystone or to a complete URL. The caller closes the
+// response's body.
 func (k *keystone) raw(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
 	url := path
 	if !strings.HasPrefix(path, "http://") {
@@ -89,7 +90,7 @@ func (k *keystone) raw(ctx context.Context, method, path string, body []byte) (*
 		if err != nil {
 			return nil, err
 		}
-		// A bytes.Reader, so that the request has a length: the server of keystone knows no chunks.
+		// Use a bytes.Reader, so that the request has a length: keystone's server does not support chunks.
 		req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
 		if err != nil {
 			return nil, err
@@ -121,7 +122,7 @@ func (k *keystone) call(ctx context.Context, method, path string, in, out any) e
 	return decode(res, out)
 }
 
-// decode reads and closes an answer. A status of 400 or more is an HTTPError.
+// decode reads and closes a response. A status of 400 or more is an HTTPError.
 func decode(res *http.Response, out any) error {
 	defer res.Body.Close()
 	b, err := io.ReadAll(io.LimitReader(res.Body, 64<<20))
@@ -140,7 +141,8 @@ func decode(res *http.Response, out any) error {
 	return nil
 }
 
-// populate creates the projects, users, roles and the domain that heat, swift and zaqar need. Keystone was bootstrapped before.
+// populate creates the projects, users, roles and the domain that heat, swift and zaqar need. Keystone must be
+// bootstrapped.
 func (k *keystone) populate(ctx context.Context) error {
 	type m = map[string]any
 	ids := map[string]string{}

@@ -18,42 +18,42 @@ import (
 	"time"
 )
 
-// Options say what a lab consists of. The zero value is a lab with one heat-engine.
+// Options configure a lab. The zero value is a lab with one heat-engine.
 type Options struct {
-	// Dir is the directory of the lab. It is created if needed, must be empty, and stays after Close.
-	// By default the lab makes a temporary one and Close removes it.
+	// Dir is the directory of the lab. It is created if needed, must be empty, and remains after Close. If Dir is
+	// empty, the lab creates a temporary directory and Close removes it.
 	Dir string
 	// Plugins are directories with Heat plugins (plugin_dirs).
 	Plugins []string
-	// Environments are files of the engine's environment.d by name. They apply to every stack.
+	// Environments are files for the engine's environment.d by name. They apply to every stack.
 	Environments map[string]string
-	// Heat are more settings of heat.conf by section and name. They win over the lab's own.
+	// Heat contains additional settings of heat.conf by section and name. They override the lab's own.
 	Heat map[string]map[string]string
-	// Engines is how many heat-engines start, 1 by default. With a negative number none does.
+	// Engines is the number of heat-engines to start, by default 1. If it is negative, none is started.
 	Engines int
 	// EngineEnv is added to the environment of every engine, for example PYTHONPATH=….
 	EngineEnv []string
-	// EngineEnvOf returns what is added for engine n only.
+	// EngineEnvOf returns the environment variables to add for engine n only.
 	EngineEnvOf func(n int) []string
-	// EngineHeat returns more settings of heat.conf for engine n only.
+	// EngineHeat returns additional settings of heat.conf for engine n only.
 	EngineHeat func(n int) map[string]map[string]string
-	// Endpoints are more services of keystone's catalog, URLs by service type. A URL may contain %(tenant_id)s.
+	// Endpoints adds services to keystone's catalog: URLs by service type. A URL may contain %(tenant_id)s.
 	Endpoints map[string]string
-	// Brine loads the Heat plugin of brine: the path of brine-master, which the engines start. Python is the directory that has the
-	// package brine_openstack.
+	// Brine loads brine's Heat plugin: it is the path of brine-master, which the engines start. Python is the
+	// directory that contains the package brine_openstack.
 	Brine, Python string
-	// HeatPython is the Python of a virtual environment with another openstack-heat than Debian's, of which engines and APIs then are.
-	// The database becomes that Heat's.
+	// HeatPython is the Python of a virtual environment with another openstack-heat than Debian's, from which engines
+	// and APIs are started. The database gets the schema of that Heat.
 	HeatPython string
-	// Swift and Zaqar start these services too. Zaqar keeps its messages in swift, which therefore starts with it.
+	// Swift and Zaqar also start these services. Zaqar stores its messages in swift, so it also starts swift.
 	Swift, Zaqar bool
-	// Timeout is how long Start may take, five minutes by default.
+	// Timeout is the time limit of Start, by default five minutes.
 	Timeout time.Duration
-	// Logf receives what the lab has to say, log.Printf's way. By default nothing is printed.
+	// Logf receives the lab's messages, in the form of log.Printf. By default nothing is printed.
 	Logf func(format string, args ...any)
 }
 
-// The lab's passwords protect nothing: every service listens on loopback, and ends with the test.
+// The lab's passwords protect nothing, because every service listens on loopback and ends with the test.
 const (
 	adminPassword  = "adminpw"
 	demoPassword   = "demopw"
@@ -65,20 +65,20 @@ const (
 
 var servicePasswords = map[string]string{"heat": heatPassword, "swift": "swiftpw", "zaqar": "zaqarpw", "nova": "novapw"}
 
-// Ports are where the services of a lab listen on 127.0.0.1; 0 for a service that was not asked for.
+// ports holds the ports on which the services of a lab listen on 127.0.0.1; 0 for a service that is not used.
 type ports struct {
 	sql, amqp, amqpDist, epmd, keystone, ec2, heat, cfn int
 	swift, account, container, object, zaqar, zaqarWS   int
 	publish, ret                                        int // of the Salt masters, which have an address each
 }
 
-// A Lab is a running set of services. Its methods may be called concurrently, apart from Close.
+// A Lab is a running set of services. Its methods may be called concurrently, except Close.
 type Lab struct {
-	// Dir holds the configuration, data and logs of all services.
+	// Dir contains the configuration, data and logs of all services.
 	Dir string
-	// Heat is a client of heat-api as the user admin of the project admin.
+	// Heat is a client of heat-api for the user admin in the project admin.
 	Heat *Client
-	// Demo is a client for the user demo of the project demo, who is not an administrator.
+	// Demo is a client for the user demo in the project demo, who is not an administrator.
 	Demo *Client
 
 	opts    Options
@@ -90,12 +90,12 @@ type Lab struct {
 	ec2Done chan struct{}
 
 	mu       sync.Mutex
-	services []*Process       // in the order of their start; engines are not among them
+	services []*Process       // in the order of their start, without the engines
 	engines  map[int]*Process // by number
 }
 
-// Start starts a lab and returns once every service answers. The error contains the end of the logs of what failed.
-// Whatever was started is ended by Close, and by the kernel when the calling process ends.
+// Start starts a lab and returns when every service answers. An error contains the end of the logs of the services
+// that failed. Close ends everything that was started; if the calling process ends, the kernel does so.
 func Start(ctx context.Context, opts Options) (_ *Lab, err error) {
 	if os.Geteuid() != 0 {
 		return nil, errors.New("cannot start a lab: it needs root")
@@ -133,7 +133,7 @@ func Start(ctx context.Context, opts Options) (_ *Lab, err error) {
 	return l, nil
 }
 
-// Empty returns a lab without services, for guests and machines alone. It needs root, and ends as one of Start does.
+// Empty returns a lab without services, only for guests and machines. It needs root, and ends like a lab from Start.
 func Empty(opts Options) (*Lab, error) {
 	if os.Geteuid() != 0 {
 		return nil, errors.New("cannot make a lab: it needs root")
@@ -141,7 +141,7 @@ func Empty(opts Options) (*Lab, error) {
 	return prepare(opts)
 }
 
-// prepare makes the directory, takes the ports, and starts nothing.
+// prepare creates the directory and takes the ports; it starts nothing.
 func prepare(opts Options) (*Lab, error) {
 	if opts.Engines == 0 {
 		opts.Engines = 1
@@ -200,7 +200,8 @@ func prepare(opts Options) (*Lab, error) {
 	return l, nil
 }
 
-// startAll starts everything but MariaDB, side by side: each spends most of its time importing.
+// startAll starts everything except MariaDB concurrently, because each service spends most of its start importing
+// modules.
 func (l *Lab) startAll(ctx context.Context) error {
 	if err := l.startEC2Proxy(); err != nil {
 		return err
@@ -234,7 +235,7 @@ func (l *Lab) startAll(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// service starts a process that lives until Close.
+// service starts a process that runs until Close.
 func (l *Lab) service(s spec) (*Process, error) {
 	p, err := l.spawn(s)
 	if err == nil {
@@ -245,7 +246,7 @@ func (l *Lab) service(s spec) (*Process, error) {
 	return p, err
 }
 
-// end ends a service by the name of its log, if it runs.
+// end ends the service with the name of this log, if it runs.
 func (l *Lab) end(name string) {
 	p := l.Service(name)
 	p.kill()
@@ -254,7 +255,7 @@ func (l *Lab) end(name string) {
 	l.services = slices.DeleteFunc(l.services, func(x *Process) bool { return x == p })
 }
 
-// Service returns the process of a service by the name of its log, or nil if it is missing.
+// Service returns the process of the service with the name of this log, or nil if it is missing.
 func (l *Lab) Service(name string) *Process {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -266,8 +267,8 @@ func (l *Lab) Service(name string) *Process {
 	return nil
 }
 
-// Close ends all services and whatever they started, and removes the directory if the lab made it. It returns an error
-// if processes had outlived their parents: a plugin must not leave any behind.
+// Close ends all services and their processes, and removes the directory if the lab created it. It returns an error
+// if processes outlived their parents: a plugin must not leave processes behind.
 func (l *Lab) Close() error {
 	l.mu.Lock()
 	all := l.services
@@ -289,7 +290,7 @@ func (l *Lab) Close() error {
 	return err
 }
 
-// reap waits for the rest of the lab's processes and ends those that stay.
+// reap waits for the rest of the lab's processes and kills those that remain.
 func (l *Lab) reap() error {
 	deadline := time.Now().Add(5 * time.Second)
 	for {
@@ -318,16 +319,16 @@ func (l *Lab) path(parts ...string) string {
 	return filepath.Join(append([]string{l.Dir}, parts...)...)
 }
 
-// AuthURL is the address of keystone, with /v3.
+// AuthURL returns the URL of keystone, with /v3.
 func (l *Lab) AuthURL() string { return l.url(l.ports.keystone) + "/v3" }
 
-// CFNURL is the address of heat-api-cfn, with /v1/.
+// CFNURL returns the URL of heat-api-cfn, with /v1/.
 func (l *Lab) CFNURL() string { return l.url(l.ports.cfn) + "/v1/" }
 
-// HeatURL is the address of heat-api without the project's part.
+// HeatURL returns the URL of heat-api without the project's part.
 func (l *Lab) HeatURL() string { return l.url(l.ports.heat) }
 
-// Env returns the OS_ variables of the user admin, as the OpenStack command line reads them.
+// Env returns the OS_ variables for the user admin, as the OpenStack command line reads them.
 func (l *Lab) Env() []string {
 	return []string{
 		"OS_AUTH_URL=" + l.AuthURL(), "OS_IDENTITY_API_VERSION=3", "OS_USERNAME=admin", "OS_PASSWORD=" + adminPassword,
@@ -338,7 +339,7 @@ func (l *Lab) Env() []string {
 // Logs returns the last n bytes of every log, for the output of a failed test.
 func (l *Lab) Logs(n int) string { return l.LogsOf("*", n) }
 
-// LogsOf is Logs for the logs of some services, chosen by a glob pattern.
+// LogsOf is like Logs, for services that match a glob pattern.
 func (l *Lab) LogsOf(pattern string, n int) string {
 	names, _ := filepath.Glob(l.path("log", pattern+".log"))
 	sort.Strings(names)

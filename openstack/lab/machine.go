@@ -10,30 +10,31 @@ import (
 	"strings"
 )
 
-// A Machine describes what a guest with its own file system boots from.
+// A Machine describes a guest with its own file system.
 type Machine struct {
-	// Root is the directory with its file system, such as DebianRoot's. It stays as it is.
+	// Root is the directory with its file system, such as DebianRoot's. It is not changed.
 	Root string
-	// Port is its network; without one it has the host's.
+	// Port is its network. If it is nil, the machine uses the host's network.
 	Port *Port
-	// Files are host files that are copied into the file system before it boots, by their paths there.
+	// Files are files of the host that are copied into the file system before the boot, by their paths there.
 	Files map[string]string
-	// Setup is a shell script that runs in the file system before it boots, as an image's build does.
+	// Setup is a shell script that runs in the file system before the boot, like the build of an image.
 	Setup string
-	// Product is the product name in the machine's firmware, by which cloud-init finds its source of metadata.
+	// Product is the product name in the machine's firmware, by which cloud-init finds its metadata source.
 	Product string
 }
 
-// StartMachine creates a machine and boots it with systemd-nspawn: systemd and all that it starts are those of the file system. It
-// returns when systemd runs, which says nothing of its units. The console's output is in log/guest-<name>.log of the lab.
+// StartMachine creates a machine and boots it with systemd-nspawn: systemd and everything that it starts come from
+// the file system. It returns when systemd runs; its units may not have started yet. The output of the console is in
+// log/guest-<name>.log of the lab.
 func (l *Lab) StartMachine(ctx context.Context, name string, m Machine) (*Guest, error) {
 	dir := l.path("guests", name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
 	g := &Guest{Name: name, lab: l, root: dir + "/root"}
-	// Without a machine manager, and with console=pipe, nspawn needs nothing of the host but its kernel. The process namespace around it
-	// ends the machine with it: alone, a machine outlives a nspawn that is killed.
+	// Without a machine manager, and with console=pipe, nspawn needs only the host's kernel. The surrounding process
+	// namespace ends the machine when nspawn is killed; otherwise the machine would outlive it.
 	g.bootup = m.Port.enter("unshare", "--pid", "--fork", "--kill-child=KILL", "--mount-proc", "systemd-nspawn", "--quiet", "--register=no",
 		"--keep-unit", "--directory="+g.root, "--machine="+name, "--console=pipe", "--link-journal=no", "--resolv-conf=off", "--timezone=off")
 	g.below = 1

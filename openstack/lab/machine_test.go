@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// TestMachine boots Debian's systemd and cloud-init, and holds that nothing of a machine is left when it goes off.
+// TestMachine boots Debian's systemd and cloud-init, and checks that nothing of a machine remains after it is powered
+// off.
 func TestMachine(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	t.Cleanup(cancel)

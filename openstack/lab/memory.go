@@ -14,8 +14,9 @@ import (
 
 const pageSize = 4096
 
-// Memory returns how much memory the processes of the guest have, each page counted once. In a machine of its own this is the sum of
-// their PSS. The PSS that the host shows is less: it divides the pages of Python and of libraries by the host's processes too.
+// Memory returns how much memory the processes of the guest use, with each page counted once. On a separate machine
+// this would be the sum of their PSS. The PSS that the host shows is smaller, because it also divides the pages of
+// Python and of libraries among the host's processes.
 func (g *Guest) Memory() (int64, error) {
 	procs, err := g.Processes()
 	if err != nil {
@@ -48,7 +49,7 @@ func addFrames(frames map[uint64]bool, pid int) error {
 	defer pagemap.Close()
 	for line := range strings.Lines(string(maps)) {
 		if strings.Contains(line, "[v") {
-			continue // vdso, vvar and vsyscall are the kernel's
+			continue // vdso, vvar and vsyscall belong to the kernel
 		}
 		lo, rest, _ := strings.Cut(line, "-")
 		hi, _, _ := strings.Cut(rest, " ")

@@ -17,16 +17,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Network is what a tenant of Neutron has: a network for guests behind a router of their own, which hides their addresses from the
-// provider's network, where the engines are.
+// A Network is a tenant's network as in Neutron: a network for guests behind their own router, which hides their
+// addresses from the provider's network, where the engines are.
 //
 //	guest (Port) ─┐
 //	guest (Port) ─┴ 10.0.0.1 router 192.0.2.1 ─── Addresses of the calling process, 192.0.2.11 and others
 //	                 169.254.169.254
 //
-// Nothing passes the router but connections from a guest to what Allow names. Guests do not reach each other.
+// The router forwards only connections from guests to the addresses given to Allow. Guests cannot reach each other.
 //
-// The calling process must be in a network namespace of its own: it gets an interface. All ends with the lab.
+// The calling process must be in its own network namespace, because it gets an interface. Everything ends with the
+// lab.
 type Network struct {
 	lab    *Lab
 	router *Process
@@ -34,14 +35,16 @@ type Network struct {
 	ports  int
 }
 
-// The networks' addresses: Neutron's usual ones, and those that RFC 5737 reserves for documentation, as in the documentation.
+// These are the addresses of the networks: Neutron's usual ones, and those that RFC 5737 reserves for documentation,
+// as on the documentation's pages.
 const (
 	routerInside  = "10.0.0.1"
 	routerOutside = "192.0.2.1"
 	metadataAddr  = "169.254.169.254"
 )
 
-// rules are the router's. A packet that is dropped leaves its destination in the set dropped, a connection that is let through in used.
+// rules are the router's rules. The destination of a dropped packet is added to the set dropped, that of a forwarded
+// connection to the set used.
 const rules = `
 table inet filter {
 	set allowed { type ipv4_addr . inet_service; }
@@ -67,7 +70,8 @@ table ip nat {
 }
 `
 
-// StartNetwork creates a network. The addresses, of 192.0.2.0/24, are those of the calling process in the provider's network.
+// StartNetwork creates a network. The addresses, in 192.0.2.0/24, are those of the calling process in the provider's
+// network.
 func (l *Lab) StartNetwork(ctx context.Context, addresses ...string) (*Network, error) {
 	p, err := l.namespace(ctx, "router")
 	if err != nil {
@@ -114,7 +118,7 @@ func (n *Network) Allow(ctx context.Context, addresses ...string) error {
 	return n.change(ctx, "add", addresses)
 }
 
-// Forbid takes back what Allow allowed. Connections that are open stay.
+// Forbid reverses Allow. Open connections remain.
 func (n *Network) Forbid(ctx context.Context, addresses ...string) error {
 	return n.change(ctx, "delete", addresses)
 }
@@ -131,12 +135,13 @@ func (n *Network) change(ctx context.Context, how string, addresses []string) er
 	return n.nft(ctx, "%s element inet filter allowed { %s }", how, strings.Join(elements, ", "))
 }
 
-// Forget empties what Used and Dropped return.
+// Forget clears the results of Used and Dropped.
 func (n *Network) Forget(ctx context.Context) error {
 	return n.nft(ctx, "flush set inet filter used\nflush set inet filter dropped")
 }
 
-// Virtual makes the router take connections to an address that no host has, and give them to hosts in turn, by connection.
+// Virtual makes the router accept connections to an address that no host has, and distribute them among hosts in
+// turn.
 func (n *Network) Virtual(ctx context.Context, address string, tcpPorts []int, hosts ...string) error {
 	var to []string
 	for i, h := range hosts {
@@ -151,13 +156,13 @@ func (n *Network) nft(ctx context.Context, format string, args ...any) error {
 	return err
 }
 
-// Used returns where guests connected to, as host:port, sorted.
+// Used returns the destinations of the guests' connections as host:port, sorted.
 func (n *Network) Used(ctx context.Context) ([]string, error) { return n.set(ctx, "used") }
 
-// Dropped returns what the router dropped, as host/protocol:port, sorted.
+// Dropped returns the destinations of dropped packets as host/protocol:port, sorted.
 func (n *Network) Dropped(ctx context.Context) ([]string, error) { return n.set(ctx, "dropped") }
 
-// set reads a set of the router: its elements are concatenations, the port last.
+// set returns a set of the router: its elements are concatenations, with the port last.
 func (n *Network) set(ctx context.Context, name string) ([]string, error) {
 	out, err := n.lab.run(ctx, append(inNetwork(n.router), "nft", "-j", "list", "set", "inet", "filter", name)...)
 	if err != nil {
@@ -210,7 +215,7 @@ func (n *Network) Listen(addr string) (net.Listener, error) {
 	}
 	done := make(chan result)
 	go func() {
-		// The thread is in another namespace then; it ends with this goroutine, which never unlocks it.
+		// The thread has moved to another namespace; this goroutine never unlocks it, so it ends with the goroutine.
 		runtime.LockOSThread()
 		ln, err := listenIn(n.router.Pid(), addr)
 		done <- result{ln, err}
@@ -231,13 +236,13 @@ func listenIn(pid int, addr string) (net.Listener, error) {
 	return net.Listen("tcp", addr)
 }
 
-// Close ends the network: guests lose it, and the calling process its interface.
+// Close ends the network: guests lose it, and the calling process loses its interface.
 func (n *Network) Close() { n.router.kill() }
 
 // A Port is the network of one guest.
 type Port struct{ ns *Process }
 
-// Port creates a port with an address of 10.0.0.0/16 and a route by the router.
+// Port creates a port with an address in 10.0.0.0/16 and a route through the router.
 func (n *Network) Port(ctx context.Context, address string) (*Port, error) {
 	p, err := n.PortWithoutRoute(ctx, address)
 	if err != nil {
@@ -264,11 +269,11 @@ func (n *Network) PortWithoutRoute(ctx context.Context, address string) (*Port, 
 	return &Port{p}, err
 }
 
-// Close ends the port. The guest's processes have lost their network.
+// Close ends the port. The guest's processes lose their network.
 func (p *Port) Close() { p.ns.kill() }
 
-// enter returns a command that runs another one in the port's network. Without a port it returns the other command
-// itself.
+// enter returns a command that runs another command in the port's network. If the port is nil, it returns the other
+// command unchanged.
 func (p *Port) enter(argv ...string) []string {
 	if p == nil {
 		return argv

@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// TestNetwork: a guest reaches what the router lets through, is seen with the address that it has, and reaches nothing else.
+// TestNetwork: a guest reaches what the router forwards, with its own address as the source, and reaches nothing
+// else.
 func TestNetwork(t *testing.T) {
 	const inside = "BRINE_LAB_NETWORK"
 	if os.Getenv(inside) == "" {
@@ -127,7 +128,7 @@ func TestNetwork(t *testing.T) {
 	if err := n.Forbid(ctx, metadata); err != nil {
 		t.Fatal(err)
 	}
-	// What is dropped gets no answer: the guest gives up by itself.
+	// A dropped packet gets no answer; the guest's connection times out.
 	for _, addr := range []string{refused, metadata} {
 		host, port, _ := net.SplitHostPort(addr)
 		if out, err := a.Run(ctx, "timeout", "1", "bash", "-c", "exec 3<>/dev/tcp/"+host+"/"+port); err == nil {

@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// The ports of labs lie below the range from which the kernel takes the ports of outgoing connections.
+// The ports of labs are below the range from which the kernel chooses the ports of outgoing connections.
 const (
 	firstPort    = 20000
 	lastPort     = 32000
@@ -19,14 +19,14 @@ const (
 	portLocksDir = "brine-lab-ports"
 )
 
-// A portBlock is a range of ports that belongs to one lab until it is released, also against labs of other processes.
+// A portBlock is a range of ports that belongs to one lab until it is released. Labs of other processes respect it.
 type portBlock struct {
 	lock *os.File
 	next int
 	end  int
 }
 
-// reservePorts takes a free block of ports.
+// reservePorts reserves a free block of ports.
 func reservePorts() (*portBlock, error) {
 	dir := filepath.Join(os.TempDir(), portLocksDir)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -60,7 +60,7 @@ func allFree(from, to int) bool {
 	return true
 }
 
-// take returns the next port of the block. A lab uses fewer than a block has.
+// take returns the next port of the block. A lab needs fewer ports than a block has.
 func (b *portBlock) take() int {
 	if b.next == b.end {
 		panic("lab: a block of ports is too small")

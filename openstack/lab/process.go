@@ -18,11 +18,11 @@ import (
 	"time"
 )
 
-// Mark is the environment variable that every process of a lab carries. Its value is the lab's directory. Its name does not begin with
-// BRINE_: masters that the engines start get no such variables.
+// Mark is the environment variable that every process of a lab has. Its value is the lab's directory. The name does
+// not begin with BRINE_, because such variables are not passed to the masters that the engines start.
 const Mark = "OPENSTACK_LAB_DIR"
 
-// A Process is one service of a lab. Its output goes to Log.
+// A Process is one service of a lab. Its output is written to Log.
 type Process struct {
 	Name string
 	Log  string
@@ -38,10 +38,10 @@ func (p *Process) Pid() int { return p.cmd.Process.Pid }
 // Done returns a channel that is closed when the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Signal sends a signal to the process alone, not to its group.
+// Signal sends a signal to the process only, not to its group.
 func (p *Process) Signal(sig os.Signal) error { return p.cmd.Process.Signal(sig) }
 
-// CPU returns the time that the process has had on processors, also after its end.
+// CPU returns the processor time of the process, also after its end.
 func (p *Process) CPU() (time.Duration, error) {
 	select {
 	case <-p.done:
@@ -52,7 +52,7 @@ func (p *Process) CPU() (time.Duration, error) {
 	}
 }
 
-// CPU returns the time that a running process has had on processors, with its children that have ended.
+// CPU returns the processor time of a running process, including its children that have ended.
 func CPU(pid int) (time.Duration, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -74,7 +74,7 @@ func CPU(pid int) (time.Duration, error) {
 	return sum, nil
 }
 
-// kill ends the process and its group, and waits for the process.
+// kill kills the process and its group, and waits for the process.
 func (p *Process) kill() {
 	if p == nil {
 		return
@@ -89,12 +89,13 @@ type spec struct {
 	argv []string
 	env  []string // added to the lab's environment
 	dir  string
-	// ownPIDs starts the process as the first of a process namespace: its descendants cannot outlive it.
+	// ownPIDs makes the process the first of a process namespace: its descendants cannot outlive it.
 	ownPIDs bool
 }
 
-// starter starts processes from one operating system thread that lives as long as the lab. The kernel ends a process with the death
-// signal when the thread that started it ends, so any other thread would end services at random.
+// starter starts processes from one operating system thread that lives as long as the lab. The kernel sends the
+// parent-death signal when the thread that started a process ends, so with other threads services would end at
+// random.
 type starter struct {
 	work chan func()
 	once sync.Once
@@ -119,7 +120,8 @@ func (s *starter) start(cmd *exec.Cmd) error {
 	return <-res
 }
 
-// environ returns the environment of the lab's processes: nothing of the caller's but what programs need to run at all.
+// environ returns the environment of the lab's processes. From the caller it has only the variables that programs
+// need to run.
 func (l *Lab) environ(more ...string) []string {
 	env := []string{
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + l.Dir, "LANG=C.UTF-8", "USER=root",
@@ -157,7 +159,7 @@ func (l *Lab) spawn(s spec) (*Process, error) {
 	return p, nil
 }
 
-// run executes a command of the lab and returns what it printed. An error contains the end of the output.
+// run executes a command of the lab and returns its output. An error contains the end of the output.
 func (l *Lab) run(ctx context.Context, argv ...string) (string, error) {
 	return l.runInput(ctx, "", argv...)
 }
@@ -176,7 +178,7 @@ func (l *Lab) runInput(ctx context.Context, stdin string, argv ...string) (strin
 	return out.String(), nil
 }
 
-// await calls ready until it returns nil. It fails when ctx ends or when one of the processes does.
+// await calls ready until it returns nil. It fails when ctx ends or when one of the processes ends.
 func await(ctx context.Context, what string, ready func(context.Context) error, needs ...*Process) error {
 	var last error
 	for {
@@ -225,7 +227,7 @@ func tail(b []byte, n int) string {
 	return string(b)
 }
 
-// Marked returns the processes that carry the mark of the lab in dir, apart from the calling one.
+// Marked returns the processes that have the mark of the lab in dir, except the calling one.
 func Marked(dir string) []int {
 	want := []byte("\x00" + Mark + "=" + dir + "\x00")
 	names, _ := filepath.Glob("/proc/[0-9]*/environ")

@@ -20,17 +20,17 @@ import (
 //go:embed wsgi_server.py
 var wsgiServer []byte
 
-// DSN returns the address of a database of the lab's MariaDB for Python's SQLAlchemy.
+// DSN returns the address of a database in the lab's MariaDB for Python's SQLAlchemy.
 func (l *Lab) DSN(database string) string {
 	return fmt.Sprintf("mysql+pymysql://%s:%s@%s/%s?charset=utf8", sqlUser, sqlPassword, l.hostPort(l.ports.sql), database)
 }
 
-// SQLAddr returns host:port, user and password of the lab's MariaDB. The user may create databases.
+// SQLAddr returns the host:port, user and password of the lab's MariaDB. The user may create databases.
 func (l *Lab) SQLAddr() (addr, user, password string) {
 	return l.hostPort(l.ports.sql), sqlUser, sqlPassword
 }
 
-// SQL executes statements in MariaDB and returns the rows, values separated by tabs.
+// SQL executes statements in MariaDB and returns the rows, with tabs between the values.
 func (l *Lab) SQL(ctx context.Context, statements string) (string, error) {
 	return l.runInput(ctx, statements, "mariadb", "--no-defaults", "--socket="+l.path("my", "sock"), "--user=root", "--batch",
 		"--skip-column-names")
@@ -104,7 +104,7 @@ func (l *Lab) startKeystone(ctx context.Context) error {
 	return await(ctx, "keystone", l.answers(l.AuthURL()), p)
 }
 
-// answers returns a function that reports whether an HTTP service answers at all.
+// answers returns a function that checks whether an HTTP service answers at all.
 func (l *Lab) answers(url string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -144,10 +144,11 @@ func (l *Lab) catalog() map[string]string {
 	return urls
 }
 
-// Endpoint returns the address of a service of the catalog by type, or "" if it is missing.
+// Endpoint returns the URL of a service in the catalog by type, or "" if it is missing.
 func (l *Lab) Endpoint(kind string) string { return l.catalog()[kind] }
 
-// writeCatalog tells keystone where the services of this lab are. The database came from a template, so the rows are written directly.
+// writeCatalog writes the addresses of this lab's services to keystone. The database is a copy of a template, so it
+// writes the rows directly.
 func (l *Lab) writeCatalog(ctx context.Context) error {
 	urls := l.catalog()
 	var b strings.Builder
@@ -185,7 +186,8 @@ func (l *Lab) startRabbit(ctx context.Context) error {
 	if _, err := l.service(spec{name: "epmd", argv: []string{epmds[0], "-port", fmt.Sprint(l.ports.epmd), "-address", "127.0.0.1"}}); err != nil {
 		return err
 	}
-	// A process namespace, because the script runs the broker in the background: it would outlive the script.
+	// Use a process namespace, because the script starts the broker in the background, where it would outlive the
+	// script.
 	p, err := l.service(spec{name: "rabbitmq", ownPIDs: true, argv: []string{servers[0]}, env: []string{
 		"HOME=" + dir, "ERL_EPMD_ADDRESS=127.0.0.1", fmt.Sprintf("ERL_EPMD_PORT=%d", l.ports.epmd), "RABBITMQ_NODENAME=lab@localhost",
 		"RABBITMQ_NODE_IP_ADDRESS=127.0.0.1", fmt.Sprintf("RABBITMQ_NODE_PORT=%d", l.ports.amqp),
@@ -211,12 +213,12 @@ func (l *Lab) startRabbit(ctx context.Context) error {
 	}, p)
 }
 
-// wsgi returns a command that serves an application at a port of loopback.
+// wsgi returns a command that serves an application on a loopback port.
 func (l *Lab) wsgi(python, application string, port int, argv ...string) []string {
 	return append([]string{python, l.path("wsgi_server.py"), application, "127.0.0.1", fmt.Sprint(port)}, argv...)
 }
 
-// startAPIs starts heat-api and heat-api-cfn. They need keystone and the broker with the first request only.
+// startAPIs starts heat-api and heat-api-cfn. They need keystone and the broker only with the first request.
 func (l *Lab) startAPIs(ctx context.Context) error {
 	conf := []string{"--config-file", l.path("heat", "heat.conf")}
 	apis := []struct {

@@ -19,7 +19,8 @@ var swiftRings string
 //go:embed zaqar_websocket.py
 var zaqarWebsocket string
 
-// startSwift starts swift with one device and without its background daemons: objects live as long as the lab.
+// startSwift starts swift with one device and without its background daemons, because objects live only as long as
+// the lab.
 func (l *Lab) startSwift(ctx context.Context) error {
 	if err := os.MkdirAll(l.path("swift", "devices", "d1"), 0o700); err != nil {
 		return err
@@ -90,8 +91,8 @@ func (l *Lab) writeSwift() error {
 	return l.write(swiftRings, "swift", "rings.py")
 }
 
-// startZaqar starts zaqar twice, as HTTP and as WebSocket server, with messages in swift and the rest in MariaDB.
-// Debian has no MongoDB, and its zaqar 15 comes without the Lua scripts that the redis store needs.
+// startZaqar starts zaqar twice, as an HTTP and as a WebSocket server, with messages in swift and the rest in
+// MariaDB. Debian has no MongoDB, and its zaqar 15 lacks the Lua scripts that the redis store needs.
 func (l *Lab) startZaqar(ctx context.Context) error {
 	if err := os.MkdirAll(l.path("zaqar"), 0o700); err != nil {
 		return err

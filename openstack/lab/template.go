@@ -13,13 +13,14 @@ import (
 	"time"
 )
 
-// recipe counts the changes of what a template contains.
+// recipe is increased with every change of a template's content.
 const recipe = "4"
 
-// A dataTemplate is a directory with initialized databases and keystone's keys. Initializing takes a minute, copying a second.
+// A dataTemplate is a directory with initialized databases and keystone's keys. Initializing takes a minute, copying
+// a second.
 type dataTemplate struct{ dir string }
 
-// template returns the template for the installed packages and makes it at the first time.
+// template returns the template for the installed packages; the first call creates it.
 func template(ctx context.Context, logf func(string, ...any)) (*dataTemplate, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -68,7 +69,7 @@ func flock(ctx context.Context, f *os.File) error {
 	}
 }
 
-// build initializes databases in a lab that has MariaDB and keystone only, and keeps them.
+// build initializes databases in a lab that has only MariaDB and keystone, and keeps them.
 func (t *dataTemplate) build(ctx context.Context, home string) (err error) {
 	work, err := os.MkdirTemp(home, "work-")
 	if err != nil {
@@ -121,7 +122,7 @@ func (t *dataTemplate) build(ctx context.Context, home string) (err error) {
 	return os.Rename(filepath.Join(work, "keep"), t.dir)
 }
 
-// copyTo copies the data into a lab that does not run yet.
+// copyTo copies the data into a lab that is not running yet.
 func (t *dataTemplate) copyTo(ctx context.Context, l *Lab) error {
 	_, err := l.run(ctx, "cp", "-a", "--sparse=always", t.dir+"/.", l.Dir)
 	return err

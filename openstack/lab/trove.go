@@ -15,35 +15,36 @@ import (
 //go:embed trove_setup.py
 var troveSetup string
 
-// TroveOptions say what Trove of a lab is told.
+// TroveOptions configure Trove in a lab.
 type TroveOptions struct {
-	// Brine is the path of brine-master, Python the directory that has the package brine_openstack.
+	// Brine is the path of brine-master; Python is the directory that contains the package brine_openstack.
 	Brine, Python string
-	// Address is where guests reach the Salt master, 127.0.0.1 if it is empty. It must be one of the calling process's network.
+	// Address is the address at which guests reach the Salt master, by default 127.0.0.1. It must belong to the
+	// network of the calling process.
 	Address string
 	// Versions are the versions of the datastore mariadb. The last one is the default.
 	Versions []string
-	// Conf are more settings of trove.conf by section and name. They win over the lab's own.
+	// Conf contains additional settings of trove.conf by section and name. They override the lab's own.
 	Conf map[string]map[string]string
 }
 
-// A Trove holds the services that StartTrove started: trove-api, trove-taskmanager and trove-conductor, with brine's
-// parts in place of the guest's broker.
+// A Trove has the services that StartTrove started: trove-api, trove-taskmanager and trove-conductor, with brine's
+// parts instead of the guest's broker.
 type Trove struct {
 	lab  *Lab
 	opts TroveOptions
 	conf ini
-	// Master is the directory of the Salt master that the services share, URL the address of trove-api.
+	// Master is the directory of the Salt master that the services share; URL is the URL of trove-api.
 	Master, URL string
-	// Guests are the addresses that guests connect to, each a host:port.
+	// Guests are the addresses to which guests connect, each a host:port.
 	Guests []string
 }
 
-// TroveServices are the names of Trove's processes, which are those of their logs.
+// TroveServices are the names of Trove's processes and of their logs.
 var TroveServices = []string{"trove-api", "trove-taskmanager", "trove-conductor"}
 
-// StartTrove starts Trove in a lab whose options have the endpoints of Nova, Neutron, Glance, Cinder and Swift, and returns once its API
-// answers. It ends with the lab.
+// StartTrove starts Trove in a lab whose options have the endpoints of Nova, Neutron, Glance, Cinder and Swift, and
+// returns when its API answers. It ends with the lab.
 func (l *Lab) StartTrove(ctx context.Context, opts TroveOptions) (*Trove, error) {
 	api, publish, ret := l.block.take(), l.block.take(), l.block.take()
 	t := &Trove{lab: l, opts: opts, Master: l.path("trove", "master"), URL: l.url(api)}
@@ -59,7 +60,7 @@ func (l *Lab) StartTrove(ctx context.Context, opts TroveOptions) (*Trove, error)
 		return nil, err
 	}
 	broker := fmt.Sprintf("rabbit://guest:guest@%s/", l.hostPort(l.ports.amqp))
-	// What guests are told of the broker.
+	// This is the broker's address for guests.
 	guest := ini{"DEFAULT": {"transport_url": broker}}
 	credentials := l.serviceAuth("nova")
 	conf := ini{
@@ -115,7 +116,7 @@ func (t *Trove) Configure(settings map[string]map[string]string, services ...str
 	if err := t.lab.write(t.conf.String(), "trove", "trove.conf"); err != nil {
 		return err
 	}
-	// None of them may start the master again with the settings of before.
+	// None of them may start the master again with the old settings.
 	for _, name := range services {
 		t.lab.end(name)
 	}
@@ -127,7 +128,7 @@ func (t *Trove) Configure(settings map[string]map[string]string, services ...str
 	return nil
 }
 
-// KillMaster ends the master at once, as a crash does, and returns its process id.
+// KillMaster kills the master at once, like a crash, and returns its process id.
 func (t *Trove) KillMaster() (int, error) {
 	b, err := os.ReadFile(t.Master + "/pid")
 	if err != nil {

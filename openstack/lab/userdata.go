@@ -9,14 +9,14 @@ import (
 	"github.com/brine-salt/brine/internal/python/yaml"
 )
 
-// ApplySaltMinion does in the guest what cloud-init's module salt_minion does with user data: it writes the minion's configuration,
-// grains and keys to /etc/salt. It starts nothing.
+// ApplySaltMinion does in the guest what cloud-init's module salt_minion does with user data: it writes the minion's
+// configuration, grains and keys to /etc/salt. It starts nothing.
 func (g *Guest) ApplySaltMinion(userData string) error {
 	return g.ApplySaltMinionAt("/", userData)
 }
 
-// ApplySaltMinionAt is ApplySaltMinion for one of several minions in a guest: all its files are below root, which becomes its root_dir
-// unless it is "/". Its configuration is in etc/salt there.
+// ApplySaltMinionAt is like ApplySaltMinion, for one of several minions in a guest: all its files are below root,
+// which becomes its root_dir unless it is "/". Its configuration is in etc/salt there.
 func (g *Guest) ApplySaltMinionAt(root, userData string) error {
 	v, err := yaml.Parse([]byte(userData), "user_data")
 	if err != nil {

@@ -14,15 +14,15 @@ import (
 	"github.com/brine-salt/brine/master/keys"
 )
 
-// repository is the part of an image's build that makes the packages in /srv/repo its only source of packages.
+// repository is the part of an image's build that makes the packages in /srv/repo the only source of packages.
 const repository = `rm -f /etc/apt/sources.list; rm -rf /etc/apt/sources.list.d
 echo 'deb [trusted=yes] file:/srv/repo ./' >/etc/apt/sources.list
 printf 'datasource_list: [NoCloud]\nlocale: C.UTF-8\nnetwork: {config: disabled}\n' >/etc/cloud/cloud.cfg.d/99-test.cfg
 `
 
-// TestCloudInit boots a Debian 12 with cloud-init 22.4 whose user-data has salt_minion and nothing else, as the master gives it: cloud-init
-// installs "salt-minion", which is our package, and the minion answers, also after a reboot. A copy that boots with another instance id
-// becomes another minion.
+// TestCloudInit boots a Debian 12 with cloud-init 22.4 whose user-data has only salt_minion, as the master returns
+// it: cloud-init installs "salt-minion", which is our package, and the minion answers, also after a reboot. A copy
+// that boots with another instance id becomes another minion.
 func TestCloudInit(t *testing.T) {
 	tools(t, "dpkg-scanpackages")
 	for _, keyPair := range []bool{false, true} {
@@ -87,7 +87,7 @@ func testCloudInit(t *testing.T, name string, keyPair bool) {
 	}
 	answers("first", "first boot")
 	h.want("active\nenabled\n/usr/bin/brine-minion", "systemctl is-active salt-minion; systemctl is-enabled salt-minion; readlink -f /usr/bin/salt-minion")
-	// The package left the first start to cloud-init: there was no minion with another id.
+	// The package left the first start to cloud-init, so no minion with another id ever started.
 	h.want("first", "cat /etc/salt/minion_id 2>/dev/null || sed -n 's/^id: //p' /etc/salt/minion")
 	h.want("0", "journalctl -u salt-minion -o cat | grep -c 'error' || true")
 	for state, want := range map[keys.State]string{keys.Accepted: "first", keys.Pending: "", keys.Rejected: "", keys.Denied: ""} {
@@ -102,7 +102,7 @@ func testCloudInit(t *testing.T, name string, keyPair bool) {
 	h.reboot("reboot")
 	answers("first", "after a reboot")
 
-	// The machine is copied: the copy has another instance id, and user-data of its own.
+	// Copy the machine: the copy has another instance id, and its own user-data.
 	if err := h.WriteFile("/var/lib/cloud/seed/nocloud/meta-data", "instance-id: i-2\n", 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,8 @@ import (
 	"github.com/brine-salt/brine/internal/testkit/testserver"
 )
 
-// readImage reads an archive as "docker save" writes it: the configuration of its image, and the files of all layers.
+// readImage parses an archive as "docker save" writes it. It returns the configuration of the image, and the files of
+// all layers.
 func readImage(t *testing.T, name string) (config map[string]any, files map[string]*tar.Header) {
 	t.Helper()
 	members := map[string][]byte{}
@@ -73,7 +74,8 @@ func each(t *testing.T, r io.Reader, f func(*tar.Header, io.Reader)) {
 	}
 }
 
-// TestContainerImage: the image has two programs and no shell, starts the master as a user without rights, and what it writes is that user's alone.
+// TestContainerImage: the image has two programs and no shell, starts the master as an unprivileged user, and only
+// that user can access what it writes.
 func TestContainerImage(t *testing.T) {
 	config, files := readImage(t, builtBelow(t, "container/brine.tar"))
 	for key, want := range map[string]any{"User": "10001:10001", "Entrypoint": []any{"/usr/bin/brine-master"}, "Cmd": []any{"master", "-l", "info"}} {
@@ -103,10 +105,10 @@ func TestContainerImage(t *testing.T) {
 	}
 }
 
-// builtBelow is built for files below bin.
+// builtBelow returns the architecture for which the files below bin were built.
 func builtBelow(t *testing.T, name string) string { return built(t, "../"+name) }
 
-// postgresEntrypoint is what the image of PostgreSQL that the compose file names does with its variables.
+// postgresEntrypoint does with the variables what the PostgreSQL image in the compose file does.
 const postgresEntrypoint = `#!/bin/sh
 set -e
 data=/var/lib/postgresql/data
@@ -120,8 +122,9 @@ fi
 exec postgres -D $data -c listen_addresses='*' -c unix_socket_directories=/tmp,/var/run/postgresql
 `
 
-// TestComposeStarted starts the compose file as docs/install.md says, on a Docker of its own: two minions sign in at the master, whose keys and jobs are
-// in PostgreSQL, and answer, also after everything is started again. No registry is there: the image of PostgreSQL is made of this host's.
+// TestComposeStarted starts the compose file as docs/install.md says, on its own Docker: two minions sign in at the
+// master, whose keys and jobs are in PostgreSQL, and answer, also after everything is started again. There is no
+// registry: the image of PostgreSQL is built from the one on this host.
 func TestComposeStarted(t *testing.T) {
 	prereq.Root(t)
 	tools(t, "docker-compose", "iptables")
@@ -196,7 +199,7 @@ func TestComposeStarted(t *testing.T) {
 		strings.TrimSpace(must("ps", "-q", "master"))); out != "10001:10001 true [ALL]\n" {
 		t.Errorf("the master's container is %q", out)
 	}
-	// Keys and jobs outlive the containers.
+	// Keys and jobs survive new containers.
 	must("down", "--timeout=10")
 	must("up", "--detach")
 	await(t, "both minions after a restart", both)

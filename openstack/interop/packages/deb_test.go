@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// identity prints what of a host a change of packages must leave alone.
+// identity prints the properties of a host that a change of packages must not change.
 const identity = `cat /etc/salt/minion_id /etc/salt/grains /etc/salt/minion.d/site.conf /etc/salt/pki/minion/* /var/cache/salt/minion/extmods/modules/site.py | sha256sum`
 
-// TestDebHost puts brine-minion in place of a stock minion on a booted Debian 12 that has a stock master's package as well, upgrades it
-// while a job runs and by a job of its own, gives stock's back, and purges both.
+// TestDebHost replaces a stock minion with brine-minion on a booted Debian 12 that also has a stock master's package,
+// upgrades it while a job runs and by its own job, installs stock's again, and purges both.
 func TestDebHost(t *testing.T) {
 	common, stockMinion, stockMaster := stockDebs(t)
 	m := startMaster(t)
@@ -23,7 +23,7 @@ func TestDebHost(t *testing.T) {
 		"/root/second.deb": built(t, "second/out/brine-minion_"+second+"-1_amd64.deb"),
 	}, "touch /etc/cloud/cloud-init.disabled; rm -f /etc/apt/sources.list; rm -rf /etc/apt/sources.list.d")
 
-	// A stock minion of some age, with a master's package beside it.
+	// Install an older stock minion, with a master's package next to it.
 	h.sh("mkdir -p /etc/salt/minion.d; echo host-a >/etc/salt/minion_id; echo 'role: web' >/etc/salt/grains\n"+
 		"printf '%%s' '%s' >/etc/salt/minion.d/site.conf\nprintf 'auth_retries: 3\\n' >>/etc/salt/minion.d/site.conf\n"+
 		"mkdir -p /var/cache/salt/minion/extmods/modules; echo '# of this site' >/var/cache/salt/minion/extmods/modules/site.py\n"+
@@ -35,7 +35,7 @@ func TestDebHost(t *testing.T) {
 	}
 	before := h.sh(identity)
 
-	// In its place comes ours.
+	// Replace it with ours.
 	out := h.sh("apt-get install -y -o Dpkg::Options::=--force-confold /root/first.deb")
 	for _, want := range []string{"What brine-minion check says of this host:", "auth_retries"} {
 		if !strings.Contains(out, want) {
@@ -58,7 +58,7 @@ func TestDebHost(t *testing.T) {
 		t.Errorf("grains.get role = %v %v", v, err)
 	}
 
-	// An upgrade while a job runs: the job is reported, once, and not run again.
+	// Upgrade while a job runs: the job is reported once and does not run again.
 	jid := m.start(t, "host-a", "cmd.run", "echo begun >>/root/marker; sleep 3600")
 	h.sh("while [ ! -e /root/marker ]; do sleep 0.1; done")
 	out = h.sh("dpkg -i /root/second.deb")
@@ -72,7 +72,7 @@ func TestDebHost(t *testing.T) {
 	m.awaitPing(t, "host-a")
 	h.want("1", "wc -l </root/marker")
 
-	// Another one by a job of the minion itself, back to the first version: its own return arrives.
+	// Downgrade to the first version by a job of the minion itself: its return arrives.
 	v, err := m.call(t, "host-a", "cmd.run_all", "dpkg -i /root/first.deb", "python_shell=true", "-t", "60")
 	if ret, ok := v.(map[string]any); err != nil || !ok || ret["retcode"] != float64(0) {
 		t.Errorf("the job that installs returned %v %v", v, err)
@@ -86,7 +86,7 @@ func TestDebHost(t *testing.T) {
 	})
 	h.want("v"+first, `brine-minion --version | grep -o "v[0-9.]*[0-9]"`)
 
-	// Removal gives stock's salt-call back, and stock's minion finds what it left.
+	// Removal restores stock's salt-call, and stock's minion finds its files.
 	h.sh("apt-get remove -y brine-minion")
 	h.want("from salt.scripts import salt_call", "grep from /usr/bin/salt-call")
 	h.want("# stock's", "cat /usr/share/fish/vendor_completions.d/salt-call.fish")
@@ -104,7 +104,7 @@ func TestDebHost(t *testing.T) {
 		t.Error("the purge beside stock's minion took its files")
 	}
 
-	// At last nothing is left of either.
+	// In the end, neither leaves anything behind.
 	h.sh("apt-get install -y -o Dpkg::Options::=--force-confold /root/second.deb")
 	m.awaitPing(t, "host-a")
 	h.sh("apt-get purge -y brine-minion salt-minion salt-master salt-common")
@@ -113,7 +113,8 @@ func TestDebHost(t *testing.T) {
 	h.want("", "dpkg-divert --list | grep -i salt || true; systemctl list-units --all --plain --no-legend 'salt*' 'brine*'")
 }
 
-// TestDebMaster puts brine-master in place of a stock master, as the user that its configuration names, and gives stock's back.
+// TestDebMaster replaces a stock master with brine-master, which runs as the configured user, and installs stock's
+// again.
 func TestDebMaster(t *testing.T) {
 	common, _, stockMaster := stockDebs(t)
 	h := boot(t, "debmaster", map[string]string{
@@ -123,7 +124,7 @@ func TestDebMaster(t *testing.T) {
 		"/root/second.deb": built(t, "second/out/brine-master_"+second+"-1_amd64.deb"),
 	}, "touch /etc/cloud/cloud-init.disabled; rm -f /etc/apt/sources.list; rm -rf /etc/apt/sources.list.d")
 	pub, ret := freePorts(t)
-	// Stock's first start makes the key, as root.
+	// Stock's first start creates the key, as root.
 	h.sh("mkdir -p /etc/salt/master.d; printf 'interface: 127.0.0.1\\nauto_accept: true\\npublish_port: %d\\nret_port: %d\\n' >/etc/salt/master.d/site.conf\n"+
 		"dpkg -i /root/salt-common.deb /root/salt-master.deb; systemctl start salt-master\n"+
 		"while [ ! -e /etc/salt/pki/master/master.pem ]; do sleep 0.1; done", pub, ret)
@@ -143,7 +144,7 @@ func TestDebMaster(t *testing.T) {
 	h.sh("printf 'master: 127.0.0.1\\nid: self\\npublish_port: %d\\nmaster_port: %d\\n' >/tmp/site.conf; mkdir -p /etc/salt/minion.d; mv /tmp/site.conf /etc/salt/minion.d\n"+
 		"apt-get install -y /root/minion.deb", pub, ret)
 	h.sh("for i in $(seq 100); do salt --out=newline_values_only self test.ping 2>/dev/null | grep -qx True && exit; sleep 0.3; done; salt self test.ping; exit 1")
-	// systemd's own judgement, with all that it knows of this host.
+	// Compare with systemd's own rating, which includes everything that systemd knows about this host.
 	t.Logf("exposure:\n%s", h.sh("for u in salt-master salt-minion; do systemd-analyze security --no-pager $u.service | tail -n 1; done"))
 	h.sh("apt-get remove -y brine-master")
 	h.sh("apt-get install -y -o Dpkg::Options::=--force-confold /root/salt-master.deb; systemctl restart salt-master")
@@ -152,8 +153,8 @@ func TestDebMaster(t *testing.T) {
 	h.sh("apt-get purge -y brine-master salt-master; test ! -e /etc/salt/pki/master; test ! -e /etc/systemd/system/salt-master.service.d")
 }
 
-// TestDebHeat puts brine-heat-minion in place of brine-minion, whose configuration and keys it keeps, and back; and it finds the sidecar's
-// program where python3-brine-openstack has it.
+// TestDebHeat replaces brine-minion with brine-heat-minion, which keeps its configuration and keys, and back. It also
+// finds the sidecar's program where python3-brine-openstack installs it.
 func TestDebHeat(t *testing.T) {
 	m := startMaster(t)
 	h := boot(t, "debheat", map[string]string{
@@ -164,7 +165,7 @@ func TestDebHeat(t *testing.T) {
 	h.sh("mkdir -p /etc/salt/minion.d; printf 'id: guest\n%%s' '%s' >/etc/salt/minion.d/site.conf; apt-get install -y /root/minion.deb", m.minionConf())
 	m.awaitPing(t, "guest")
 	key := h.sh("sha256sum /etc/salt/pki/minion/minion.pem")
-	// dpkg alone removes none of two packages that conflict: it refuses, and the host stays as it is.
+	// dpkg alone removes neither of two conflicting packages: it refuses, and the host does not change.
 	if out, err := h.Guest.Run(t.Context(), "dpkg", "-i", "/root/heat.deb"); err == nil || !strings.Contains(out, "conflicting packages - not installing brine-heat-minion") {
 		t.Errorf("dpkg -i: %v\n%s", err, out)
 	}
@@ -187,7 +188,7 @@ func TestDebHeat(t *testing.T) {
 	h.sh("apt-get purge -y python3-brine-openstack brine-minion brine-heat-minion; test ! -e /usr/lib/python3/dist-packages/brine_openstack; test ! -e /etc/salt/pki")
 }
 
-// start begins a job and returns its id.
+// start starts a job and returns its id.
 func (m *master) start(t *testing.T, id string, args ...string) string {
 	t.Helper()
 	out, err := m.try(t, "salt", append([]string{"--async", "--out=quiet", "--show-jid", id}, args...)...)
@@ -203,7 +204,7 @@ func (m *master) start(t *testing.T, id string, args ...string) string {
 	return ""
 }
 
-// returned waits until a job has a minion's return, and returns its text.
+// returned waits for a minion's return for a job, and returns its text.
 func (m *master) returned(t *testing.T, jid, id string) string {
 	t.Helper()
 	var text string

@@ -16,14 +16,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// foreign are the architectures whose packages run here under an emulator, with the name that their grain cpuarch has.
+// foreign maps the architectures whose packages run here under an emulator to the values of their grain cpuarch.
 var foreign = []struct{ arch, debian, goarch, emulator, cpuarch string }{
 	{"arm64", "arm64", "arm64", "qemu-aarch64-static", "aarch64"},
 	{"armv7", "armhf", "arm", "qemu-arm-static", "armv7l"},
 	{"riscv64", "riscv64", "riscv64", "qemu-riscv64-static", "riscv64"},
 }
 
-// TestEmulatedMinion runs the minion of the other architectures' packages: by itself with states, and under a master.
+// TestEmulatedMinion runs the minion of the other architectures' packages: alone with states, and under a master.
 func TestEmulatedMinion(t *testing.T) {
 	for _, f := range foreign {
 		t.Run(f.arch, func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestEmulatedMinion(t *testing.T) {
 			if b, err := os.ReadFile(conf + "/written"); err != nil || string(b) != "grüße 21 "+f.cpuarch+"\n" {
 				t.Errorf("the state wrote %q %v", b, err)
 			}
-			// Under a master: sign-in with a key of its own, a job, and a state from the master's files.
+			// Under a master: it signs in with its own key, and runs a job and a state from the master's files.
 			write(t, m.dir+"/srv/salt/far.sls", 0o644, "far:\n  test.succeed_with_changes: []\n")
 			cmd := exec.Command(f.emulator, "-0", "salt-minion", root+"/usr/bin/brine-minion", "-c", conf, "-l", "warning")
 			var log bytes.Buffer
@@ -100,7 +100,7 @@ func TestEmulatedMinion(t *testing.T) {
 	}
 }
 
-// TestEmulatedMaster runs the master of the other architectures' packages, with this host's minion under it.
+// TestEmulatedMaster runs the master of the other architectures' packages, with this host's minion.
 func TestEmulatedMaster(t *testing.T) {
 	for _, f := range foreign {
 		t.Run(f.arch, func(t *testing.T) {
@@ -128,8 +128,9 @@ func TestEmulatedMaster(t *testing.T) {
 	}
 }
 
-// TestEmulatedCore runs the tests of what is read from the network and from disks, and of keys and signatures, as built for the other
-// architectures: byte order, word size and alignment count there. What has half a second for hostile input is left out: an emulator is slow.
+// TestEmulatedCore runs, built for the other architectures, the tests of code that parses data from the network and
+// from disks, and of keys and signatures: byte order, word size and alignment matter there. It skips tests that limit
+// hostile input to half a second, because an emulator is slow.
 func TestEmulatedCore(t *testing.T) {
 	packages := []string{"./protocol/payload", "./protocol/crypt", "./internal/atomicfile", "./internal/signed", "./internal/python/yaml", "./minion/journal", "./minion/policy"}
 	for _, f := range foreign {

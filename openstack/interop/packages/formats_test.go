@@ -36,8 +36,8 @@ func all(t *testing.T, pattern string, least int) []string {
 	return names
 }
 
-// TestLintian has nothing to say of the debs: what a package has on purpose is in its file of overrides, with the reason. Those of other
-// architectures differ in their programs only.
+// TestLintian: lintian reports nothing for the debs. Each intended deviation is in a package's file of overrides,
+// with the reason. The packages of other architectures differ only in their programs.
 func TestLintian(t *testing.T) {
 	tools(t, "lintian")
 	for _, name := range append(all(t, "*_amd64.deb", 5), all(t, "*_all.deb", 1)...) {
@@ -49,7 +49,7 @@ func TestLintian(t *testing.T) {
 			case strings.HasPrefix(line, "O: "):
 				overridden++
 			case strings.HasPrefix(line, "M: "): // lintian itself knows the file, and masks the tag
-			case !strings.HasPrefix(line, "N:"): // what the package says of an override
+			case !strings.HasPrefix(line, "N:"): // the explanation of an override
 				found = append(found, line)
 			}
 		}
@@ -60,12 +60,13 @@ func TestLintian(t *testing.T) {
 	}
 }
 
-// TestRPMLint has nothing to say of the rpms but what pkg/rpmlint.toml explains.
+// TestRPMLint: rpmlint reports nothing for the rpms except what pkg/rpmlint.toml explains.
 func TestRPMLint(t *testing.T) {
 	prereq.Root(t)
 	tools(t, "rpmlint", "unshare")
 	names := all(t, "*.rpm", 5)
-	// rpmlint extracts packages with cpio(1), which takes the absolute names of these literally: they would be installed here.
+	// rpmlint extracts packages with cpio(1), which would take the absolute names in these literally and install the
+	// files here.
 	bin := t.TempDir()
 	write(t, bin+"/cpio", 0o755, "#!/bin/sh\nexec /usr/bin/cpio --no-absolute-filenames \"$@\"\n")
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
@@ -79,7 +80,7 @@ exec "$@"`, "sh", "rpmlint", "--config", "../../../pkg/rpmlint.toml"}, names...)
 	}
 }
 
-// TestPackageSizes holds what a minion may weigh.
+// TestPackageSizes checks the size limit of the minion's packages.
 func TestPackageSizes(t *testing.T) {
 	const most = 8 << 20
 	for _, name := range all(t, "*", 21) {
@@ -103,7 +104,7 @@ func TestRPM(t *testing.T) {
 	next := built(t, "second/out/brine-minion-"+second+"-1.x86_64.rpm")
 	minion, master := built(t, "out/brine-minion-"+first+"-1.x86_64.rpm"), built(t, "out/brine-master-"+first+"-1.x86_64.rpm")
 
-	// rpm alone.
+	// Use rpm alone.
 	root := filepath.Join(dir, "root")
 	rpm := func(args ...string) string {
 		t.Helper()
@@ -135,7 +136,7 @@ func TestRPM(t *testing.T) {
 		t.Errorf("rpm -e leaves: %s", d)
 	}
 
-	// dnf over a repository, in place of stock's package and back.
+	// Use dnf with a repository: replace stock's package, and go back.
 	if err := os.Mkdir(repo, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +184,8 @@ func TestRPM(t *testing.T) {
 	}
 }
 
-// obsoletes: on the way back the repository must not replace stock's package at once, as docs/upgrade.md says.
+// obsoletes: on the way back, the repository must not replace stock's package again immediately, as docs/upgrade.md
+// says.
 func obsoletes(args []string) string {
 	if args[0] == "swap" && args[1] == "brine-minion" || args[len(args)-1] == "salt-minion" {
 		return "False"
@@ -191,7 +193,7 @@ func obsoletes(args []string) string {
 	return "True"
 }
 
-// baseSpec is what an otherwise empty root needs for the scripts of packages.
+// baseSpec provides what the scripts of packages need in an otherwise empty root.
 const baseSpec = `Name: base
 Version: 1
 Release: 1
@@ -244,8 +246,8 @@ func buildRPM(t *testing.T, dir, spec string) string {
 	return names[0]
 }
 
-// TestCompletions: each option in the help of a program is in its manual page and in the completions for bash, zsh and fish, which these shells
-// can read.
+// TestCompletions: each option in the help of a program is in its manual page and in the completions for bash, zsh
+// and fish, and these shells can read their completions.
 func TestCompletions(t *testing.T) {
 	option := regexp.MustCompile(`(?:^ {2,}|, )(--?[A-Za-z][A-Za-z0-9_-]*)`)
 	for _, p := range []struct {
@@ -302,15 +304,16 @@ func readText(t *testing.T, name string) string {
 	return string(b)
 }
 
-// An apk is what a reader finds in one: the control data, the scripts and the files of its archives.
+// An apk is a parsed package: its control data, and the scripts and files of its archives.
 type apk struct {
 	info    map[string][]string
 	scripts []string
 	files   map[string]*tar.Header
 }
 
-// readAPK reads a package as apk does (apk-package(5)): concatenated gzip streams, of which each is a tar archive; the control one has
-// .PKGINFO with the SHA-256 of the data one, whose files carry their SHA-1 in PAX headers.
+// readAPK parses a package as apk does (apk-package(5)): concatenated gzip streams, each of which is a tar archive.
+// The control archive has a .PKGINFO with the SHA-256 of the data archive, whose files have their SHA-1 in PAX
+// headers.
 func readAPK(name string) (*apk, error) {
 	raw, err := os.ReadFile(name)
 	if err != nil {
@@ -378,7 +381,7 @@ func (a *apk) readArchive(content, compressed []byte) error {
 	return nil
 }
 
-// TestAPK reads the apks with a reader of its own.
+// TestAPK reads the apks with its own reader.
 func TestAPK(t *testing.T) {
 	want := map[string]string{"brine-minion": "/usr/bin/brine-minion /usr/bin/salt-minion /usr/bin/salt-call /etc/init.d/salt-minion /etc/salt/minion",
 		"brine-master": "/usr/bin/brine-master /usr/bin/salt-master /usr/bin/salt /usr/bin/salt-key /usr/bin/salt-run /usr/bin/salt-cp /etc/init.d/salt-master"}
@@ -421,7 +424,7 @@ func TestAPK(t *testing.T) {
 			}
 		}
 	}
-	// A damaged one is refused.
+	// A damaged apk is refused.
 	name := all(t, "brine-doc*.apk", 1)[0]
 	b, err := os.ReadFile(name)
 	if err != nil {

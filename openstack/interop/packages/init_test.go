@@ -14,8 +14,9 @@ import (
 	"github.com/brine-salt/brine/internal/testkit/prereq"
 )
 
-// initScript calls a service's script with everything that it can do: the program and its directory are the arguments of Sprintf. After each
-// command it prints the exit code, and whether the pid file names the process of the program.
+// initScript calls a service's script with all its commands; the arguments of Sprintf are the program and its
+// directory. After each command it prints the exit code, and whether the pid file contains the id of the program's
+// process.
 const initScript = `mount -t proc proc /proc
 mount -t tmpfs tmpfs /run
 for d in started starting stopping stopped inactive wasinactive hotplugged failed scheduled crashed exclusive daemons options tmp; do
@@ -39,8 +40,9 @@ printf 'user: [\n' >/etc/salt/%[2]s
 r start; r status
 `
 
-// TestInitScripts starts, reloads, restarts and stops the services by the scripts of sysv and OpenRC, in a Debian 12 without
-// systemd, in its own namespaces. The pid file is right after each command, and a damaged configuration is an error.
+// TestInitScripts starts, reloads, restarts and stops the services with the scripts for sysv and OpenRC, in a Debian
+// 12 without systemd, in its own namespaces. The pid file is correct after each command, and an invalid configuration
+// is an error.
 func TestInitScripts(t *testing.T) {
 	prereq.Root(t)
 	tools(t, "mmdebstrap", "unshare")

@@ -20,10 +20,10 @@ import (
 	"github.com/brine-salt/brine/openstack/lab"
 )
 
-// The versions of the packages that "make packages-test" builds. The second one is there for amd64 only.
+// These are the versions of the packages that "make packages-test" builds. The second version exists for amd64 only.
 const first, second = "0.1.0", "0.2.0"
 
-// built returns a file below bin/packages that matches the pattern, and fails without it.
+// built returns a file below bin/packages that matches the pattern. A missing file fails the test.
 func built(t *testing.T, pattern string) string {
 	t.Helper()
 	abs, err := filepath.Abs("../../../bin/packages/" + pattern)
@@ -47,7 +47,7 @@ func tools(t *testing.T, names ...string) {
 	}
 }
 
-// output runs a program and returns what it printed on both outputs; it fails the test if the program fails.
+// output runs a program and returns its standard output and standard error; it fails the test if the program fails.
 func output(t *testing.T, argv ...string) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), argv[0], argv[1:]...).CombinedOutput()
@@ -57,7 +57,7 @@ func output(t *testing.T, argv ...string) string {
 	return string(out)
 }
 
-// A master is brine-master of the package on this host, for machines that have its network.
+// A master is the package's brine-master on this host, for machines in the host's network.
 type master struct {
 	dir, program string
 	pub, ret     int
@@ -69,7 +69,7 @@ func startMaster(t *testing.T) *master {
 	return startMasterProgram(t, built(t, "linux-amd64/brine-master"))
 }
 
-// startMasterProgram is startMaster with another program.
+// startMasterProgram is like startMaster, with another program.
 func startMasterProgram(t *testing.T, program string) *master {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "p") // short, for sockets
@@ -101,7 +101,7 @@ func startMasterProgram(t *testing.T, program string) *master {
 	return m
 }
 
-// minionConf are the lines of a minion's configuration that lead to the master.
+// minionConf returns the lines that configure a minion for the master.
 func (m *master) minionConf() string {
 	return fmt.Sprintf("master: 127.0.0.1\npublish_port: %d\nmaster_port: %d\n", m.pub, m.ret)
 }
@@ -117,7 +117,7 @@ func (m *master) try(t *testing.T, command string, args ...string) (string, erro
 	return string(out), err
 }
 
-// call returns what a function returns on a minion.
+// call returns the result of a function on a minion.
 func (m *master) call(t *testing.T, id string, args ...string) (any, error) {
 	out, err := m.try(t, "salt", append([]string{"--out=json", "--static", id}, args...)...)
 	var ret map[string]any
@@ -165,7 +165,7 @@ type host struct {
 	*lab.Guest
 }
 
-// boot starts a machine with Debian 12. Setup is a shell script that runs in its file system before.
+// boot starts a machine with Debian 12. It first runs the shell script setup in the machine's file system.
 func boot(t *testing.T, name string, files map[string]string, setup string) *host {
 	t.Helper()
 	prereq.Root(t)
@@ -216,7 +216,7 @@ func (h *host) booted() {
 	}
 }
 
-// sh runs a shell script in the machine and returns what it printed; it fails the test if the script fails.
+// sh runs a shell script in the machine and returns its output; it fails the test if the script fails.
 func (h *host) sh(format string, args ...any) string {
 	h.Helper()
 	script := fmt.Sprintf(format, args...)
@@ -227,7 +227,7 @@ func (h *host) sh(format string, args ...any) string {
 	return out
 }
 
-// want fails the test unless a shell script in the machine prints this.
+// want fails the test unless a shell script in the machine prints the given text.
 func (h *host) want(want, script string) {
 	h.Helper()
 	if got := strings.TrimSpace(h.sh("%s", script)); got != want {

@@ -11,11 +11,12 @@ import (
 	"testing"
 )
 
-// stockVersion is that of the packages that are made of the Python index's Salt, which says another itself.
+// stockVersion is the version of the packages that are made from the Python index's Salt, which itself reports
+// another version.
 const stockVersion = "3007.1"
 
-// stockDebs makes Debian packages of stock Salt with the files and relations that its own ones had: salt-common, salt-minion and
-// salt-master. Debian 12 has none.
+// stockDebs makes Debian packages of stock Salt with the files and relations of the original ones: salt-common,
+// salt-minion and salt-master. Debian 12 has no such packages.
 func stockDebs(t *testing.T) (common, minion, master string) {
 	t.Helper()
 	venv := os.Getenv("BRINE_SALT_3007")
@@ -66,7 +67,7 @@ func stockDebs(t *testing.T) (common, minion, master string) {
 	return common, minion, master
 }
 
-// write writes a file and its directory.
+// write writes a file, and creates its directory.
 func write(t *testing.T, name string, mode os.FileMode, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// TestExposure holds what systemd says that the units leave open, of 10: the master's is a goal, the minion's what docs/security.md says.
+// TestExposure compares systemd's exposure rating of the units (of 10) with the limits: the master's is a goal, the
+// minion's is the number in docs/security.md.
 func TestExposure(t *testing.T) {
 	tools(t, "systemd-analyze")
 	page, err := os.ReadFile("../../../docs/security.md")
@@ -20,7 +21,7 @@ func TestExposure(t *testing.T) {
 	}
 	for unit, c := range map[string]struct {
 		most float64
-		says string // in the page, before the number
+		says string // the text on the page before the number
 	}{"salt-master": {2.0, "rates the master's exposure at "}, "salt-minion": {9.4, "so that little can be taken from it ("}} {
 		out := output(t, "systemd-analyze", "security", "--no-pager", "--offline=true", "../../../pkg/systemd/"+unit+".service")
 		m := regexp.MustCompile(`Overall exposure level for \S+: ([0-9.]+)`).FindStringSubmatch(out)

@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// silent is a version that starts, and does not sign in.
+// silent is a version that starts but does not sign in.
 const silent = "0.3.0"
 
-// silentMinion tells systemd that it runs, as the minion does.
+// silentMinion tells systemd that it is ready, as the minion does.
 const silentMinion = `package main
 
 import ("fmt"; "net"; "os"; "time")
@@ -38,7 +38,7 @@ func main() {
 }
 `
 
-// An updates is a repository of signed versions, and a web server on loopback that serves it.
+// An updates value is a repository of signed versions with a web server on loopback.
 type updates struct {
 	t                *testing.T
 	dir, program, at string
@@ -83,8 +83,8 @@ func (u *updates) add(version, program string) {
 	u.release("add", "-channel", "stable", "-version", version, "linux-amd64="+program)
 }
 
-// TestDebUpdate installs brine-update on a booted Debian 12, whose minion is then updated by its unit from a repository, goes back from a version
-// that does not sign in, and is left with a program of its own when brine-update is removed.
+// TestDebUpdate installs brine-update on a booted Debian 12. Its unit updates the minion from a repository and rolls
+// back a version that does not sign in. After brine-update is removed, the minion still has a program.
 func TestDebUpdate(t *testing.T) {
 	m := startMaster(t)
 	u := newUpdates(t)
@@ -98,7 +98,7 @@ func TestDebUpdate(t *testing.T) {
 	h.sh("mkdir -p /etc/salt/minion.d; printf 'id: updated\n%%s' '%s' >/etc/salt/minion.d/site.conf; apt-get install -y /root/minion.deb /root/update.deb", m.minionConf())
 	m.awaitPing(t, "updated")
 
-	// Nothing happens before the owner wants it.
+	// Nothing happens before the owner allows it.
 	h.want("disabled\ninactive", "systemctl is-enabled brine-update.timer || true; systemctl is-active brine-update.timer || true")
 	h.want("2", "brine-update run >/dev/null 2>&1 || echo $?")
 	off := "updates are switched off on this host: update_enabled is not true in /etc/salt/update.yaml"
@@ -107,7 +107,7 @@ func TestDebUpdate(t *testing.T) {
 	}
 	h.want("regular file", "stat -c %F /usr/bin/brine-minion")
 
-	// An update by the unit that the timer starts.
+	// Update through the unit that the timer starts.
 	u.add(second, built(t, "second/linux-amd64/brine-minion"))
 	h.sh("install -m 644 /root/root.json /etc/salt/update-root.json; printf 'update_enabled: true\nsource: %s\n' >/etc/salt/update.yaml\n"+
 		"systemctl enable --now brine-update.timer; systemctl start brine-update.service", u.at)
@@ -122,7 +122,7 @@ func TestDebUpdate(t *testing.T) {
 	m.awaitPing(t, "updated")
 	h.want("", "grep 'sends no test.ping' /var/lib/brine-update/log || true")
 
-	// A version that does not sign in, with the pause of 60 s that is the default.
+	// Offer a version that does not sign in, with the default wait of 60 s.
 	write(t, filepath.Join(u.dir, "silent/main.go"), 0o600, silentMinion)
 	write(t, filepath.Join(u.dir, "silent/go.mod"), 0o600, "module silent\n")
 	u.build(filepath.Join(u.dir, "silent"), filepath.Join(u.dir, "silent/program"), ".")
@@ -142,7 +142,7 @@ func TestDebUpdate(t *testing.T) {
 	h.sh("systemctl start brine-update.service")
 	state("version " + silent + " did not sign in when it was tried; brine-update now tries it again")
 
-	// The packages' upgrade keeps what the owner decided; the package manager has the last word about the program.
+	// An upgrade of the packages keeps the owner's decisions; the package manager decides which program is installed.
 	h.sh("dpkg -i /root/second.deb")
 	h.want("update_enabled: true\nenabled\nactive", "grep enabled /etc/salt/update.yaml; systemctl is-enabled brine-update.timer; systemctl is-active brine-update.timer")
 	h.want("v"+second, `brine-update --version | grep -o "v[0-9.]*[0-9]"`)
@@ -151,7 +151,7 @@ func TestDebUpdate(t *testing.T) {
 	h.want("regular file", "stat -c %F /usr/bin/brine-minion")
 	m.awaitPing(t, "updated")
 
-	// The switches.
+	// Test the switches.
 	u.add(first, built(t, "linux-amd64/brine-minion"))
 	h.want("updates are off\n2", "brine-update disable; brine-update now >/dev/null 2>&1 || echo $?")
 	if v, _ := m.call(t, "updated", "agent.update", first); !strings.Contains(fmt.Sprint(v), "brine-update disable was called") {
@@ -161,7 +161,7 @@ func TestDebUpdate(t *testing.T) {
 	state("updated from " + second + " to " + first)
 	m.awaitPing(t, "updated")
 
-	// Removal leaves a program, and a purge the owner's keys alone.
+	// Removal leaves a program, and a purge leaves only the owner's keys.
 	h.want("symbolic link", "stat -c %F /usr/bin/brine-minion")
 	h.sh("apt-get remove -y brine-update")
 	h.want("regular file\nv"+first, "stat -c %F /usr/bin/brine-minion; "+version)

@@ -21,7 +21,8 @@ import (
 	"github.com/brine-salt/brine/internal/testkit/prereq"
 )
 
-// wine prepares a Windows of Debian's wine for this test, and returns the program that runs others in it.
+// wine prepares a Windows environment with Debian's wine for this test, and returns the program that runs others in
+// it.
 func wine(t *testing.T) string {
 	t.Helper()
 	const program = "/usr/lib/wine/wine64"
@@ -30,7 +31,7 @@ func wine(t *testing.T) string {
 	}
 	t.Setenv("WINEPREFIX", filepath.Join(t.TempDir(), "windows"))
 	t.Setenv("WINEDEBUG", "-all")
-	t.Setenv("WINEDLLOVERRIDES", "mscoree,mshtml=;bcryptprimitives=n") // neither .NET nor a browser is asked for
+	t.Setenv("WINEDLLOVERRIDES", "mscoree,mshtml=;bcryptprimitives=n") // do not ask for .NET or a browser
 	t.Setenv("DISPLAY", "")
 	output(t, program, "wineboot", "--init")
 	write(t, os.Getenv("WINEPREFIX")+"/drive_c/windows/system32/bcryptprimitives.dll", 0o644, string(forwardingDLL()))
@@ -42,8 +43,9 @@ func wine(t *testing.T) string {
 	return program
 }
 
-// forwardingDLL is a library for Windows without code, whose function ProcessPrng is another library's: every program of Go needs it, and the wine
-// of Debian 12 does not have it. Both fill a buffer of a length with random bytes.
+// forwardingDLL builds a library for Windows without code, whose function ProcessPrng forwards to another library's
+// function. Every Go program needs it, and the wine of Debian 12 lacks it. Both functions fill a buffer of a given
+// length with random bytes.
 func forwardingDLL() []byte {
 	const section, base, fileAlign, imageBase = 0x1000, 0x1000, 0x200, 0x3A0000000
 	texts := []string{"bcryptprimitives.dll", "ProcessPrng", "advapi32.SystemFunction036"}
@@ -73,18 +75,18 @@ func forwardingDLL() []byte {
 		PointerToRawData: fileAlign, Characteristics: pe.IMAGE_SCN_CNT_INITIALIZED_DATA | pe.IMAGE_SCN_MEM_READ})
 	put(make([]byte, fileAlign-b.Len()))
 	put([3]uint32{}, at[0], uint32(1), uint32(1), uint32(1), uint32(base+directory), uint32(base+directory+4), uint32(base+directory+8))
-	put(at[2], at[1], uint16(0), strs) // an address in the directory is that of the other function's name
+	put(at[2], at[1], uint16(0), strs) // an address inside the directory is that of the other function's name
 	put(make([]byte, 2*fileAlign-b.Len()))
 	return b.Bytes()
 }
 
-// A windowsMinion is the minion for Windows, with a configuration, for wine.
+// A windowsMinion is the minion for Windows with a configuration, run by wine.
 type windowsMinion struct {
 	t                  *testing.T
-	wine, program, dir string // dir has the configuration and all that the minion writes
+	wine, program, dir string // dir holds the configuration and everything that the minion writes
 }
 
-// newWindowsMinion builds the minion and configures it, with more lines than those of its paths.
+// newWindowsMinion builds the minion and configures it with its paths and the additional lines.
 func newWindowsMinion(t *testing.T, more string) *windowsMinion {
 	t.Helper()
 	dir := t.TempDir()
@@ -100,10 +102,10 @@ func newWindowsMinion(t *testing.T, more string) *windowsMinion {
 	return m
 }
 
-// windowsPath is the name that a file of this host has in wine.
+// windowsPath returns the name of this host's file in wine.
 func windowsPath(path string) string { return "Z:" + strings.ReplaceAll(path, "/", `\`) }
 
-// call is salt-call with --local.
+// call runs salt-call with --local.
 func (m *windowsMinion) call(args ...string) any {
 	m.t.Helper()
 	cmd := exec.CommandContext(m.t.Context(), m.wine, append([]string{m.program, "call", "-c", windowsPath(m.dir), "--local", "--out=json", "-l", "quiet"}, args...)...)
@@ -117,7 +119,7 @@ func (m *windowsMinion) call(args ...string) any {
 
 const windowsState = "told:\n  test.configurable_test_state:\n    - name: '{{ pillar.word }} {{ 3 * 7 }} {{ grains.os }}'\n    - changes: true\n    - result: true\n"
 
-// checkWindowsState checks what a run of windowsState returned.
+// checkWindowsState checks the result of windowsState.
 func checkWindowsState(t *testing.T, v any) {
 	t.Helper()
 	states, ok := v.(map[string]any)
@@ -131,8 +133,8 @@ func checkWindowsState(t *testing.T, v any) {
 	}
 }
 
-// TestWineMinion runs the minion for Windows under wine: by itself, with grains and states with templates and pillar. The modules of files are not built for
-// Windows.
+// TestWineMinion runs the minion for Windows under wine: alone, with grains and with states that use templates and
+// pillar. The modules for files are not built for Windows.
 func TestWineMinion(t *testing.T) {
 	m := newWindowsMinion(t, "")
 	write(t, m.dir+"/srv/site.sls", 0o644, windowsState)
@@ -144,8 +146,8 @@ func TestWineMinion(t *testing.T) {
 	checkWindowsState(t, m.call("state.apply", "site"))
 }
 
-// TestWineMaster runs the minion for Windows under wine and under a master: it signs in with a key of its own, and answers jobs; states and pillar come from the
-// master. After a restart it answers again, with the same key.
+// TestWineMaster runs the minion for Windows under wine and under a master: it signs in with its own key, and answers
+// jobs; states and pillar come from the master. After a restart it answers again, with the same key.
 func TestWineMaster(t *testing.T) {
 	m := startMaster(t)
 	w := newWindowsMinion(t, m.minionConf())
@@ -206,8 +208,8 @@ func TestWineMaster(t *testing.T) {
 	}
 }
 
-// TestWineCore runs the tests of what is read from the network, of YAML, and of keys, as built for Windows, under wine. What has half a
-// second for hostile input is left out, and a file that wine does not remove.
+// TestWineCore runs, built for Windows and under wine, the tests of code that reads from the network, of YAML, and of
+// keys. It skips tests that limit hostile input to half a second, and a file that wine does not remove.
 func TestWineCore(t *testing.T) {
 	wine := wine(t)
 	packages := []string{"./protocol/payload", "./protocol/crypt", "./internal/python/yaml"}

@@ -30,26 +30,26 @@ import (
 	"github.com/brine-salt/brine/openstack/lab/cloud"
 )
 
-// patience is how long a test waits for something that should happen; reaching it fails the test.
+// patience is how long a test waits for an expected event; reaching it fails the test.
 const patience = 4 * time.Minute
 
-// broker is the version of the datastore whose guests are on the broker, as those of Trove's Python agent are.
+// broker is the version of the datastore whose guests use the broker, like those of Trove's Python agent.
 const broker = "10.11-broker"
 
-// guestsWanted is the option guests at first.
+// guestsWanted is the initial value of the option guests.
 const guestsWanted = "*, !mariadb/" + broker
 
-// canary is the password that must be nowhere.
+// canary is the password that must not appear anywhere.
 const canary = "k4n4rie-of-the-test"
 
-// The addresses of the host of Trove's services, and of the port of its guests' router.
+// These are the addresses of the host of Trove's services, and of the router port of its guests.
 const (
 	inNetwork = "BRINE_TROVE_NETWORK"
 	address   = "192.0.2.11"
 )
 
 var (
-	dir    string // of programs, volumes and backups
+	dir    string // for programs, volumes and backups
 	bin    string
 	nova   *cloud.Cloud
 	cloudL *lab.Lab
@@ -65,8 +65,8 @@ func TestMain(m *testing.M) {
 	os.Exit(run(m))
 }
 
-// again builds the programs and runs the tests in a process with a network of its own, in which guests have one behind a router, and with
-// mounts of its own, which end with it.
+// again builds the programs and runs the tests in a process with its own network, in which guests are behind a
+// router, and with its own mounts, which end with the process.
 func again() int {
 	dir, err := os.MkdirTemp("", "brine-trove-")
 	if err != nil {
@@ -74,7 +74,7 @@ func again() int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	if err := os.Chmod(dir, 0o755); err != nil { // the database's user goes through it
+	if err := os.Chmod(dir, 0o755); err != nil { // the database's user needs access to it
 		log.Print(err)
 		return 1
 	}
@@ -91,7 +91,7 @@ func again() int {
 	cmd.Env = append(os.Environ(), inNetwork+"="+dir)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
-	runtime.LockOSThread() // the signal comes when the thread ends
+	runtime.LockOSThread() // the signal is sent when the thread ends
 	if err := cmd.Run(); err != nil {
 		log.Print(err)
 		return 1
@@ -136,7 +136,7 @@ func start() (err error) {
 		return err
 	}
 	nova.OnBoot(boot)
-	nova.SetObjects(backups()) // Trove asks Swift for the sum of a backup before it restores it
+	nova.SetObjects(backups()) // Trove asks Swift for the checksum of a backup before it restores it
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	if cloudL, err = lab.Start(ctx, lab.Options{Logf: log.Printf, Engines: -1, Endpoints: nova.Endpoints()}); err != nil {
@@ -161,26 +161,27 @@ func start() (err error) {
 	return net.Allow(ctx, dbaas.Guests...)
 }
 
-// A guest is what runs for an instance: a machine with the image of an instance, and its agent.
+// A guest runs for an instance: a machine with the image of an instance, and its agent.
 type guest struct {
 	*lab.Guest
-	// minion reports whether the instance was told of a Salt master.
+	// minion reports whether the instance was told the address of a Salt master.
 	minion bool
-	// log is what its agent says.
+	// log is the output of its agent.
 	log string
-	// started is what started the agent in the guest. It stops when the agent is stopped, and does not go on by itself.
+	// started is the process that started the agent in the guest. It ends when the agent is stopped, and does not
+	// restart it.
 	started *lab.Process
 	argv    []string // its command line
 }
 
 var (
 	mu     sync.Mutex
-	delays = map[string]time.Duration{} // until the guest of an instance boots, by the instance's name
+	delays = map[string]time.Duration{} // how long the guest of an instance waits before it boots, by the instance's name
 	guests = map[string]*guest{}        // by the instance's name
 	booted int
 )
 
-// boot starts what the machine's user data asks for, as cloud-init and the services of an image do.
+// boot starts what the machine's user data requests, as cloud-init and the services of an image do.
 func boot(ctx context.Context, i cloud.Instance) (func(), error) {
 	files, err := filesOf(i)
 	if err != nil {
@@ -211,7 +212,7 @@ func boot(ctx context.Context, i cloud.Instance) (func(), error) {
 				return
 			}
 		}
-		// The guest has the mounts that are there when it is made.
+		// The guest sees only mounts that exist when it is created.
 		if err = mountVolume(i.Metadata["trove_instance_id"]); err == nil {
 			g.Guest, err = cloudL.StartGuestAt(later, name, port)
 		}
@@ -238,10 +239,11 @@ func boot(ctx context.Context, i cloud.Instance) (func(), error) {
 	}, nil
 }
 
-// volume is where an instance's volume is mounted, with the size that Trove asked for. It stays when the machine is built again.
+// volume returns the mount point of an instance's volume, which has the size that Trove requested. It remains when
+// the machine is rebuilt.
 func volume(id string) string { return filepath.Join(dir, "volumes", id) }
 
-// mountVolume makes the volume of an instance if there is none yet.
+// mountVolume creates the volume of an instance if it does not exist.
 func mountVolume(id string) error {
 	v := volume(id)
 	if err := os.Mkdir(v, 0o755); err != nil {
@@ -253,7 +255,7 @@ func mountVolume(id string) error {
 	return syscall.Mount("volume", v, "tmpfs", 0, "size=1g,mode=755")
 }
 
-// backups is the directory of all guests' backups.
+// backups returns the directory of all guests' backups.
 func backups() string { return filepath.Join(dir, "backups") }
 
 // image is the configuration of an image's agent, whose beacon has an interval in seconds.
@@ -262,7 +264,7 @@ func image(interval int) string {
 		"trove: {datastore_manager: mariadb, state_change_poll_time: 0.5, store: {type: directory, path: %s}}\n", interval, backups())
 }
 
-// startAgent does what an image does when it boots: the volume, cloud-init's files, the agent.
+// startAgent does what an image does at boot: it prepares the volume and cloud-init's files, and starts the agent.
 func (g *guest) startAgent(ctx context.Context, i cloud.Instance, files map[string][]byte) error {
 	service, err := os.ReadFile("testdata/mariadb.sh")
 	if err != nil {
@@ -352,7 +354,7 @@ func filesOf(i cloud.Instance) (map[string][]byte, error) {
 	return out, nil
 }
 
-// calls returns how often the guest began each function of the module trove.
+// calls returns how often the guest started each function of the module trove.
 func (g *guest) calls(t *testing.T) map[string]int {
 	t.Helper()
 	b, err := os.ReadFile(g.log)
@@ -372,7 +374,7 @@ func (g *guest) agents(t *testing.T) []lab.Proc {
 	return slices.DeleteFunc(all, func(p lab.Proc) bool { return !strings.HasPrefix(p.Command, strings.Join(g.argv, " ")) })
 }
 
-// agent is the process of the guest's minion, by the host's id.
+// agent returns the process of the guest's minion, by its id on the host.
 func (g *guest) agent(t *testing.T) int {
 	t.Helper()
 	all := g.agents(t)
@@ -382,7 +384,7 @@ func (g *guest) agent(t *testing.T) int {
 	return all[0].Pid
 }
 
-// query asks the guest's server as its root.
+// query runs a statement as root on the guest's server.
 func (g *guest) query(t *testing.T, statement string) string {
 	t.Helper()
 	out, err := g.Run(t.Context(), "mariadb", "--no-defaults", "--batch", "--skip-column-names", "--execute", statement)
@@ -403,7 +405,7 @@ func guestOf(t *testing.T, name string) *guest {
 	return g
 }
 
-// openstack runs the command line of Trove's users and decodes what it prints.
+// openstack runs the command line client that Trove's users have, and decodes its output.
 func openstack(t *testing.T, out any, args ...string) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
@@ -424,12 +426,12 @@ func openstack(t *testing.T, out any, args ...string) error {
 	return json.Unmarshal(stdout.Bytes(), out)
 }
 
-// commandEnv is the environment of an administrator's command line.
+// commandEnv returns the environment of an administrator's command line.
 func commandEnv() []string {
 	return append(cloudL.Env(), "PATH=/usr/bin:/bin", "LANG=C.UTF-8", "HOME="+cloudL.Dir, "PYTHONWARNINGS=ignore")
 }
 
-// snippet returns the snippet of docs/openstack/trove.md that has this name.
+// snippet returns the snippet of docs/openstack/trove.md with this name.
 func snippet(t *testing.T, name string) string {
 	t.Helper()
 	page, err := os.ReadFile("../../../docs/openstack/trove.md")
@@ -457,14 +459,14 @@ func eventually(t *testing.T, what string, f func() bool) {
 	}
 }
 
-// api asks trove-api as the administrator, and decodes its answer.
+// api sends a request to trove-api as the administrator, and decodes its answer.
 func api(t *testing.T, method, path string, body, out any) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
 	defer cancel()
 	token, project, err := cloudL.Heat.Token(ctx)
 	must(t, err)
-	var content io.Reader // Trove refuses a body where it wants none
+	var content io.Reader // Trove refuses a body where it expects none
 	if body != nil {
 		text, err := json.Marshal(body)
 		must(t, err)
@@ -487,8 +489,8 @@ func api(t *testing.T, method, path string, body, out any) {
 	}
 }
 
-// create starts the creation of an instance with users, each with the canary as its password, and returns its id. It is deleted with the
-// test.
+// create starts the creation of an instance with users, each with the canary as its password, and returns its id. The
+// instance is deleted at the end of the test.
 func create(t *testing.T, name, version string, users ...string) string {
 	t.Helper()
 	list := []any{}
@@ -503,7 +505,7 @@ func create(t *testing.T, name, version string, users ...string) string {
 	return out.Instance.ID
 }
 
-// createByCommand is create by the command line.
+// createByCommand is like create, with the command line client.
 func createByCommand(t *testing.T, name string, more ...string) string {
 	t.Helper()
 	var out struct{ ID string }
@@ -516,7 +518,7 @@ func createByCommand(t *testing.T, name string, more ...string) string {
 // tenantNet is the tenant's network.
 const tenantNet = "11111111-1111-1111-1111-111111111111"
 
-// created deletes an instance with the test.
+// created deletes an instance at the end of the test.
 func created(t *testing.T, name, id string) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -524,7 +526,7 @@ func created(t *testing.T, name, id string) {
 			t.Logf("logs of the guest %s:\n%s", name, cloudL.LogsOf("guest-"+name+"-*", 6000))
 		}
 		if sql(t, "select deleted from instances where id = '"+id+"'") == "0" {
-			if t.Failed() { // it may not be in a state in which Trove deletes it
+			if t.Failed() { // it may be in a state in which Trove does not delete it
 				sql(t, "update instances set task_id = 1 where id = '"+id+"'")
 			}
 			api(t, "DELETE", "/instances/"+id, nil, nil)
@@ -550,7 +552,7 @@ func sql(t *testing.T, query string) string {
 	return strings.TrimSpace(out)
 }
 
-// healthy waits until Trove has nothing to do for an instance and shows it as healthy.
+// healthy waits until Trove has finished its work on an instance and shows it as healthy.
 func healthy(t *testing.T, id string) {
 	t.Helper()
 	eventually(t, "instance "+id+" is healthy", func() bool {

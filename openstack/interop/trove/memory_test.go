@@ -20,12 +20,13 @@ import (
 	"time"
 )
 
-// master is a client of the master that Trove's services share, which knows callers by the credentials of its socket.
+// master is a client of the master that Trove's services share. The master identifies callers by the credentials of
+// its socket.
 var master = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16, DialContext: func(ctx context.Context, _, _ string) (stdnet.Conn, error) {
 	return new(stdnet.Dialer).DialContext(ctx, "unix", filepath.Join(dbaas.Master, "api.sock"))
 }}}
 
-// request asks the master and returns the status and the body of its answer.
+// request sends a request to the master and returns the status and the body of the response.
 func request(t *testing.T, method, path string, body any) (int, []byte) {
 	t.Helper()
 	text, err := json.Marshal(body)
@@ -41,7 +42,7 @@ func request(t *testing.T, method, path string, body any) (int, []byte) {
 	return resp.StatusCode, answer
 }
 
-// An order is what the master says of a job for one minion.
+// An order is the master's record of a job for one minion.
 type order struct {
 	Done    bool
 	Minions map[string]struct {
@@ -51,7 +52,8 @@ type order struct {
 	}
 }
 
-// TestTroveT6Memory: after 10,000 calls of list_users, placed as Trove's services place them, the agent has at most 30 MiB in memory.
+// TestTroveT6Memory: after 10,000 calls of list_users, made as Trove's services make them, the agent uses at most 30
+// MiB of memory.
 func TestTroveT6Memory(t *testing.T) {
 	const calls, callers, budget = 10000, 8, 30 << 20
 	id := create(t, "memory", "10.11")
@@ -111,7 +113,7 @@ func TestTroveT6Memory(t *testing.T) {
 
 func mebi(n int64) float64 { return float64(n) / (1 << 20) }
 
-// memory is a line of a process's status: its memory in bytes.
+// memory returns a line of a process's status: an amount of memory in bytes.
 func memory(t *testing.T, pid int, line string) int64 {
 	t.Helper()
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

@@ -21,7 +21,8 @@ import (
 	"github.com/brine-salt/brine/openstack/lab"
 )
 
-// TestTroveTLS: with the options of TLS, guests reach the master over TLS alone, whose certificate they check with the authority that they are told.
+// TestTroveTLS: with the TLS options, guests reach the master only over TLS, and verify its certificate with the
+// configured authority.
 func TestTroveTLS(t *testing.T) {
 	ca, roots := certificates(t)
 	configure := func(transport, server, guest string) {
@@ -61,7 +62,8 @@ func TestTroveTLS(t *testing.T) {
 	}
 }
 
-// certificates makes an authority and the files salt.pem and salt.key of the master in dir, and returns the authority's file.
+// certificates creates an authority and the master's files salt.pem and salt.key in dir, and returns the authority's
+// file.
 func certificates(t *testing.T) (ca string, roots *x509.CertPool) {
 	t.Helper()
 	write := func(name, kind string, der []byte) string {

@@ -18,7 +18,8 @@ import (
 	"time"
 )
 
-// TestTroveInstance is an instance's life by the command line of Trove's users: databases, users, root, a backup and an instance from it.
+// TestTroveInstance manages an instance from creation to deletion with the command line client: databases, users,
+// root, a backup and an instance restored from it.
 func TestTroveInstance(t *testing.T) {
 	id := createByCommand(t, "life", "--databases", "shop", "--users", "ann:"+canary)
 	healthy(t, id)
@@ -90,7 +91,7 @@ func TestTroveInstance(t *testing.T) {
 	if got := guestOf(t, "copy").login(t, "ann", canary, "SELECT CURRENT_USER()"); got != "ann@%" {
 		t.Errorf("ann is %q", got)
 	}
-	// The guest of the copy has found a root, and reported it to the conductor.
+	// The guest of the copy has found a root user, and reported it to the conductor.
 	eventually(t, "the report of root", func() bool { return sql(t, "select count(*) from root_enabled_history where id = '"+again+"'") == "1" })
 }
 
@@ -112,7 +113,7 @@ func listed(t *testing.T, kind, id string, want []string) {
 	}
 }
 
-// login asks the guest's server as one of its users, over TCP.
+// login logs in to the guest's server as one of its users, over TCP.
 func (g *guest) login(t *testing.T, user, password, statement string, more ...string) string {
 	t.Helper()
 	out, err := g.Run(t.Context(), append([]string{"env", "MYSQL_PWD=" + password, "mariadb", "--no-defaults", "--host=127.0.0.1", "--user=" + user,
@@ -154,7 +155,8 @@ func TestTroveT3PrepareBeforeGuest(t *testing.T) {
 	}
 }
 
-// TestTroveT4MasterKilled kills the master while a guest works on a call of the task manager, which gets the result all the same.
+// TestTroveT4MasterKilled kills the master while a guest works on a call of the task manager, which still gets the
+// result.
 func TestTroveT4MasterKilled(t *testing.T) {
 	id := create(t, "killed", "10.11")
 	healthy(t, id)
@@ -167,7 +169,7 @@ func TestTroveT4MasterKilled(t *testing.T) {
 	if got := sql(t, "select task_id from instances where id = '"+id+"'"); got == "1" {
 		t.Fatal("the task has ended before the master was killed")
 	}
-	// The task ends only when the call returned; a call that failed leaves its error.
+	// The task ends only after the call returned; a failed call leaves its error.
 	healthy(t, id)
 	if d := time.Since(killed); d > 30*time.Second {
 		t.Errorf("the task ended %s after the master was killed", d)
@@ -184,11 +186,11 @@ func TestTroveT4MasterKilled(t *testing.T) {
 		b, _ := os.ReadFile(dbaas.Master + "/pid")
 		return len(bytes.TrimSpace(b)) > 0 && strings.TrimSpace(string(b)) != strconv.Itoa(old)
 	})
-	// What guests report arrives at the conductor through the new one.
+	// Reports of guests arrive at the conductor through the new master.
 	heartbeat(t, id)
 }
 
-// heartbeat waits until Trove has had another heartbeat of an instance.
+// heartbeat waits until Trove has received another heartbeat of an instance.
 func heartbeat(t *testing.T, id string) {
 	t.Helper()
 	seen := func() string { return sql(t, "select updated_at from service_statuses where instance_id = '"+id+"'") }
@@ -196,8 +198,8 @@ func heartbeat(t *testing.T, id string) {
 	eventually(t, "a heartbeat of "+id, func() bool { return seen() != before })
 }
 
-// TestTroveT5Heartbeat: a guest that is silent is in error when its heartbeat has expired, and healthy again when it goes on. An older
-// message changes nothing.
+// TestTroveT5Heartbeat: a silent guest has an error status after its heartbeat has expired, and is healthy again when
+// it continues. An older message changes nothing.
 func TestTroveT5Heartbeat(t *testing.T) {
 	id := create(t, "silent", "10.11")
 	healthy(t, id)
@@ -248,12 +250,12 @@ func TestTroveT5Heartbeat(t *testing.T) {
 	}
 }
 
-// TestTroveTimeout: what the guest did not answer in time is ended in the guest, and in its database.
+// TestTroveTimeout: a call that the guest did not answer in time is ended in the guest and in its database.
 func TestTroveTimeout(t *testing.T) {
 	id := create(t, "slow", "10.11", "ann")
 	healthy(t, id)
 	g := guestOf(t, "slow")
-	// Nobody may change anything while this client is there.
+	// While this client is connected, no one else can make changes.
 	lock := g.Command(t.Context(), "mariadb", "--no-defaults", "--unbuffered", "--batch", "--skip-column-names")
 	in, err := lock.StdinPipe()
 	must(t, err)
@@ -284,7 +286,8 @@ func TestTroveTimeout(t *testing.T) {
 	}
 }
 
-// TestTroveMixedFleet: an instance on the broker lives beside one on the master, and moves by a rebuild, to and fro.
+// TestTroveMixedFleet: an instance on the broker works next to one on the master, and a rebuild moves it to the
+// master and back.
 func TestTroveMixedFleet(t *testing.T) {
 	old, young := create(t, "old", broker, "ann"), create(t, "young", "10.11", "eve")
 	healthy(t, old)
@@ -294,7 +297,7 @@ func TestTroveMixedFleet(t *testing.T) {
 	}
 	users(t, old, "ann")
 	users(t, young, "eve")
-	// The way of docs/openstack/trove.md.
+	// Move it as docs/openstack/trove.md says.
 	move := func(id, name, guests string, minion bool) {
 		t.Helper()
 		must(t, dbaas.Configure(map[string]map[string]string{"brine": {"guests": guests}}, "trove-taskmanager"))
@@ -323,7 +326,8 @@ func TestTroveMixedFleet(t *testing.T) {
 	move(old, "old", guestsWanted, false)
 }
 
-// TestTroveT7Secrets: the passwords of this and all tests before are in no log, no row and no event, nor in what masters and guests keep.
+// TestTroveT7Secrets: the passwords of this and all earlier tests are in no log, no row and no event, and in no file
+// of masters and guests.
 func TestTroveT7Secrets(t *testing.T) {
 	id := create(t, "secret", "10.11", "ann")
 	healthy(t, id)
@@ -352,7 +356,7 @@ func TestTroveT7Secrets(t *testing.T) {
 				return nil
 			}
 			if path == g.Path("/root/.cache") {
-				return fs.SkipDir // the host's: it has this test as a program
+				return fs.SkipDir // the host's; it contains this test's program
 			}
 			if err != nil || !d.Type().IsRegular() {
 				return err

@@ -1,11 +1,11 @@
-// Package cloud answers on loopback what Heat and Trove ask of Nova, Neutron, Glance, Cinder and Swift for a machine, and boots a guest
-// from the user data that Nova would give it. It knows three networks' worth of nothing: every name of a flavor, image, network or key pair exists,
-// and a port is an address that packets reach only if Boot makes them.
+// Package cloud answers on loopback the requests that Heat and Trove make to Nova, Neutron, Glance, Cinder and Swift
+// for a machine, and boots a guest with the user data that Nova would give it. It keeps no flavors, images, networks
+// or key pairs: every name exists. A port is only an address; Boot must make it reachable.
 //
 //	heat-engine ─► POST /v2.1/servers {user_data} ─► Boot(instance) ─► a process with the guest's cloud-config
 //	            ◄─ ACTIVE when Boot returned, ERROR with its text when it failed
 //
-// It is no test of Nova. Requests that it does not know are answered with 404 and kept, see Unknown.
+// It does not test Nova. Unknown requests get a 404 and are recorded, see Unknown.
 package cloud
 
 import (
@@ -23,17 +23,17 @@ import (
 	"time"
 )
 
-// An Instance is a server of Nova.
+// An Instance is a server in Nova.
 type Instance struct {
 	ID, Name, Project, Image, Flavor, Key string
-	// UserData is the user data that the machine reads, decoded.
+	// UserData is the decoded user data that the machine reads.
 	UserData []byte
-	// Vendordata is the answer of the vendordata service, or nil without one.
+	// Vendordata is the answer of the vendordata service, or nil if there is none.
 	Vendordata map[string]any
 	Metadata   map[string]string
-	// Files are the files that the last rebuild put into the machine, by path.
+	// Files are the files that the last rebuild wrote into the machine, by path.
 	Files map[string][]byte
-	// Addresses are those of the instance's ports.
+	// Addresses are the addresses of the instance's ports.
 	Addresses []string
 
 	status, fault string
@@ -41,10 +41,11 @@ type Instance struct {
 	stop          func()
 }
 
-// A Boot starts the guest of an instance and returns what ends it. It returns as soon as the machine is on: Nova knows no more.
+// A Boot function starts the guest of an instance and returns a function that ends it. It returns as soon as the
+// machine is on, because that is all that Nova knows.
 type Boot func(ctx context.Context, i Instance) (stop func(), err error)
 
-// maxBody bounds a request: user data has at most 64 KiB.
+// maxBody limits a request: user data has at most 64 KiB.
 const maxBody = 1 << 20
 
 // A Cloud is a running service. Its methods may be called concurrently.
@@ -61,12 +62,13 @@ type Cloud struct {
 	instances  map[string]*Instance
 	ports      map[string]map[string]any
 	volumes    map[string]map[string]any
-	made       int // how many ports there ever were
+	made       int // the number of ports ever created
 	unknown    []string
 	objects    string // the directory of Swift's objects
 }
 
-// Start starts a cloud on a free port of loopback. Instances that are created before OnBoot are machines on which nothing runs.
+// Start starts a cloud on a free loopback port. Instances that are created before OnBoot are machines on which
+// nothing runs.
 func Start() (*Cloud, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -80,21 +82,23 @@ func Start() (*Cloud, error) {
 	return c, nil
 }
 
-// OnBoot sets what boots the instances that are created from now on.
+// OnBoot sets the function that boots instances created from now on.
 func (c *Cloud) OnBoot(b Boot) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.boot = b
 }
 
-// OnVendordata sets what is asked, as Nova asks a dynamic vendordata service, before an instance boots. An error of it fails the instance.
+// OnVendordata sets the function that is called before an instance boots, as Nova calls a dynamic vendordata service.
+// If it returns an error, the instance fails.
 func (c *Cloud) OnVendordata(ask func(ctx context.Context, i Instance) (map[string]any, error)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.vendordata = ask
 }
 
-// SetObjects makes the files container/name of a directory Swift's objects, in every account. Clients may ask for their sums.
+// SetObjects makes the files container/name in a directory Swift's objects, in every account. Clients can only read
+// their checksums.
 func (c *Cloud) SetObjects(dir string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -120,21 +124,21 @@ func (c *Cloud) Instances() []Instance {
 	return out
 }
 
-// Volumes returns how many volumes of Cinder are there.
+// Volumes returns the number of existing Cinder volumes.
 func (c *Cloud) Volumes() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.volumes)
 }
 
-// Ports returns how many ports of Neutron are there.
+// Ports returns the number of existing Neutron ports.
 func (c *Cloud) Ports() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.ports)
 }
 
-// Unknown returns the requests that had no answer here, once each.
+// Unknown returns the requests that were not understood, each once.
 func (c *Cloud) Unknown() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -174,7 +178,7 @@ func answer(w http.ResponseWriter, code int, v any) {
 	}
 }
 
-// fail answers as Nova does; the other services' clients read it as well.
+// fail sends an error in Nova's format; the clients of the other services read it too.
 func fail(w http.ResponseWriter, code int, text string) {
 	answer(w, code, map[string]any{"itemNotFound": map[string]any{"code": code, "message": text}})
 }
@@ -187,7 +191,7 @@ func read(w http.ResponseWriter, r *http.Request, v any) bool {
 	return true
 }
 
-// create makes an instance and boots it.
+// create creates an instance and boots it.
 func (c *Cloud) create(project string, spec createServer) (*Instance, error) {
 	data, err := base64.StdEncoding.DecodeString(spec.UserData)
 	if err != nil {
@@ -216,7 +220,7 @@ func (c *Cloud) create(project string, spec createServer) (*Instance, error) {
 	return i, nil
 }
 
-// start boots an instance. One that was deleted meanwhile is ended at once.
+// start boots an instance. If the instance was deleted meanwhile, its guest is ended at once.
 func (c *Cloud) start(i *Instance, given Instance, boot Boot, ask func(context.Context, Instance) (map[string]any, error)) {
 	var stop func()
 	var err error
@@ -241,7 +245,7 @@ func (c *Cloud) start(i *Instance, given Instance, boot Boot, ask func(context.C
 	}
 }
 
-// rebuild ends the guest of an instance and boots another from the image, the files and the user data of the request.
+// rebuild ends the guest of an instance and boots another with the image, files and user data of the request.
 func (c *Cloud) rebuild(id string, request any) {
 	spec, _ := request.(map[string]any)
 	c.mu.Lock()
@@ -270,10 +274,10 @@ func (c *Cloud) rebuild(id string, request any) {
 	})
 }
 
-// ownedByNova marks the ports that Nova makes, and deletes with the instance.
+// ownedByNova marks the ports that Nova creates, and deletes with the instance.
 const ownedByNova = "compute:nova"
 
-// remove ends an instance and deletes it.
+// remove ends the guest of an instance and deletes the instance.
 func (c *Cloud) remove(id string) bool {
 	c.mu.Lock()
 	i := c.instances[id]
@@ -290,8 +294,8 @@ func (c *Cloud) remove(id string) bool {
 	return i != nil
 }
 
-// Status returns Nova's word for the state of the instance: BUILD, ACTIVE, ERROR and others.
+// Status returns Nova's status of the instance: BUILD, ACTIVE, ERROR and others.
 func (i Instance) Status() string { return i.status }
 
-// Fault returns why the status is ERROR.
+// Fault returns the reason for the status ERROR.
 func (i Instance) Fault() string { return i.fault }

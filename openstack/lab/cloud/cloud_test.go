@@ -42,7 +42,8 @@ func call(t *testing.T, method, url string, in, out any) int {
 	return r.StatusCode
 }
 
-// TestInstance: an instance is built until it booted, has the address of its port, and its guest ends with it.
+// TestInstance: an instance has the status BUILD until it has booted, has the address of its port, and its guest ends
+// with it.
 func TestInstance(t *testing.T) {
 	c, err := cloud.Start()
 	if err != nil {
@@ -134,7 +135,7 @@ func TestInstance(t *testing.T) {
 	}
 }
 
-// TestParts: user data is read as cloud-init reads it.
+// TestParts: user data is parsed as cloud-init parses it.
 func TestParts(t *testing.T) {
 	const boundary = "===x=="
 	encoded := base64.StdEncoding.EncodeToString([]byte("#!/bin/sh\necho grüß\n"))

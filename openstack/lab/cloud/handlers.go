@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// createServer holds the fields of Nova's request that have a meaning here. Images and flavors are ids, or "" for
+// createServer holds the fields of Nova's request that are used here. Images and flavors are ids, or "" if there are
 // none.
 type createServer struct {
 	Name     string            `json:"name"`
@@ -26,14 +26,14 @@ type createServer struct {
 	Networks json.RawMessage   `json:"networks"`
 }
 
-// networks returns what the server is to be connected to: ports, and networks in which Nova makes one. Networks may also be the word auto
-// or none.
+// networks returns the server's connections: ports, and networks in which Nova creates one. The value of networks may
+// also be the word auto or none.
 func (s createServer) networks() (list []connection) {
 	json.Unmarshal(s.Networks, &list)
 	return list
 }
 
-// A connection is one of Nova's networks of a server: the id of a port, or of a network.
+// A connection is one entry of a server's networks in Nova: the id of a port, or of a network.
 type connection struct {
 	Port    string `json:"port"`
 	Network string `json:"uuid"`
@@ -44,7 +44,7 @@ func text(v any) string {
 	return s
 }
 
-// handler routes requests. Requests carry a token of Keystone; whose it is makes no difference here.
+// handler routes requests. Requests have a Keystone token, but this service ignores whose it is.
 func (c *Cloud) handler() http.Handler {
 	m := http.NewServeMux()
 	c.compute(m)
@@ -63,7 +63,7 @@ func (c *Cloud) handler() http.Handler {
 	return m
 }
 
-// version describes Nova's API, without the microversions that need no answer here.
+// version describes Nova's API, without microversions that need other answers.
 func (c *Cloud) version() map[string]any {
 	return map[string]any{"id": "v2.1", "status": "CURRENT", "version": "2.1", "min_version": "2.1", "updated": "2013-07-23T11:33:21Z",
 		"links": []any{map[string]any{"rel": "self", "href": "http://" + c.addr + "/v2.1/"}}}
@@ -81,7 +81,7 @@ func (c *Cloud) compute(m *http.ServeMux) {
 	m.HandleFunc("GET /v2.1/servers/detail", func(w http.ResponseWriter, r *http.Request) {
 		list := []any{}
 		for _, i := range c.Instances() {
-			if !r.URL.Query().Has("marker") { // one page has all
+			if !r.URL.Query().Has("marker") { // the first page has all
 				list = append(list, c.describe(i))
 			}
 		}
@@ -215,7 +215,7 @@ func (c *Cloud) action(w http.ResponseWriter, r *http.Request, i Instance) {
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// describe returns a server as Nova shows it.
+// describe returns a server in Nova's format.
 func (c *Cloud) describe(i Instance) map[string]any {
 	addresses := map[string]any{}
 	for _, p := range c.portsOf(i.ID) {
@@ -267,7 +267,7 @@ func (c *Cloud) volume(m *http.ServeMux) {
 		list := []any{}
 		c.mu.Lock()
 		for _, v := range c.volumes {
-			if n := r.URL.Query().Get("name"); (n == "" || n == text(v["name"])) && !r.URL.Query().Has("marker") { // one page has all
+			if n := r.URL.Query().Get("name"); (n == "" || n == text(v["name"])) && !r.URL.Query().Has("marker") { // the first page has all
 				list = append(list, v)
 			}
 		}
@@ -292,7 +292,7 @@ func (c *Cloud) volume(m *http.ServeMux) {
 	})
 }
 
-// object answers for Swift with an account of whose objects only the sums are asked.
+// object answers for Swift: clients may ask for the checksums of an account's objects.
 func (c *Cloud) object(m *http.ServeMux) {
 	m.HandleFunc("GET /swift/v1/{account}", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	m.HandleFunc("DELETE /swift/v1/{path...}", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
@@ -365,7 +365,7 @@ func (c *Cloud) network(m *http.ServeMux) {
 	}))
 }
 
-// network describes a network, subnet or security group: all that are asked for exist.
+// network returns a network, subnet or security group: every requested one exists.
 func network(kind, id string) map[string]any {
 	out := map[string]any{"id": id, "name": id, "status": "ACTIVE", "tenant_id": ""}
 	switch kind {
@@ -390,7 +390,7 @@ func (c *Cloud) createPort(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusCreated, map[string]any{"port": p})
 }
 
-// newPort makes a port with an address that no other ever had. The caller holds the lock.
+// newPort creates a port with an address that was never used before. The caller holds the lock.
 func (c *Cloud) newPort(spec map[string]any) map[string]any {
 	c.made++
 	n := c.made + 9

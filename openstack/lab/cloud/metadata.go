@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Metadata returns what machines find at 169.254.169.254: Nova's metadata service in the form of OpenStack. As Neutron does, it knows an
-// instance by the address that asks.
+// Metadata returns the handler for 169.254.169.254: Nova's metadata service in OpenStack's format. As in Neutron, it
+// identifies an instance by the address of the request.
 func (c *Cloud) Metadata() http.Handler {
 	m := http.NewServeMux()
 	m.HandleFunc("GET /openstack", func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("2018-08-27\nlatest")) })
@@ -21,7 +21,7 @@ func (c *Cloud) Metadata() http.Handler {
 		}
 		switch r.PathValue("file") {
 		case "meta_data.json":
-			meta := map[string]string{} // never null: cloud-init looks into it
+			meta := map[string]string{} // never null, because cloud-init reads its keys
 			maps.Copy(meta, i.Metadata)
 			answer(w, http.StatusOK, map[string]any{"uuid": i.ID, "name": i.Name, "hostname": i.Name + ".novalocal", "project_id": i.Project,
 				"launch_index": 0, "availability_zone": "nova", "meta": meta})
@@ -40,7 +40,7 @@ func (c *Cloud) Metadata() http.Handler {
 			http.NotFound(w, r)
 		}
 	})
-	// Nova answers in the form of EC2, too, and cloud-init asks for both.
+	// Nova also answers in EC2's format, and cloud-init requests both.
 	m.HandleFunc("GET /latest/meta-data/{name...}", func(w http.ResponseWriter, r *http.Request) {
 		i, ok := c.instanceAt(r.RemoteAddr)
 		values := map[string]string{"hostname": i.Name + ".novalocal", "instance-id": ec2ID(i.ID), "local-ipv4": strings.Join(i.Addresses, ",")}
@@ -57,10 +57,10 @@ func (c *Cloud) Metadata() http.Handler {
 	return m
 }
 
-// ec2ID returns a name for an instance in the form of EC2.
+// ec2ID returns an instance id in EC2's format.
 func ec2ID(id string) string { return "i-" + id[:min(8, len(id))] }
 
-// instanceAt returns the instance with an address of host:port.
+// instanceAt returns the instance that has the address in host:port.
 func (c *Cloud) instanceAt(addr string) (Instance, bool) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {

@@ -13,13 +13,13 @@ import (
 	"strings"
 )
 
-// A Part is one piece of user data: its kind, as in text/x-shellscript, and its content.
+// A Part is one part of user data: its type, for example text/x-shellscript, and its content.
 type Part struct {
 	Kind, Name string
 	Content    []byte
 }
 
-// Parts returns the pieces of user data as cloud-init sees them.
+// Parts returns the parts of user data as cloud-init sees them.
 func Parts(data []byte) ([]Part, error) {
 	kinds := map[string]string{"#cloud-config": "text/cloud-config", "#!": "text/x-shellscript"}
 	for prefix, kind := range kinds {
@@ -65,7 +65,7 @@ type SaltMinion struct {
 }
 
 // FindSaltMinion returns the salt_minion part of user data, or nil if it is missing. The master writes its
-// cloud-config as JSON, which is YAML; cloud-config in any other form is the user's own and is ignored.
+// cloud-config as JSON, which is also YAML; other cloud-config is the user's own and is ignored.
 func FindSaltMinion(parts []Part) (*SaltMinion, error) {
 	for _, p := range parts {
 		_, body, _ := bytes.Cut(p.Content, []byte("\n"))
@@ -85,7 +85,7 @@ func FindSaltMinion(parts []Part) (*SaltMinion, error) {
 	return nil, nil
 }
 
-// Files returns what cloud-init's salt_minion writes: content by path.
+// Files returns the files that cloud-init's salt_minion writes, as content by path.
 func (s SaltMinion) Files() (map[string][]byte, error) {
 	conf, err := json.MarshalIndent(s.Conf, "", "  ")
 	if err != nil {

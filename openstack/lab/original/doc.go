@@ -1,6 +1,6 @@
-// Package original installs the programs that heat-minion replaces, for tests that compare with them: os-collect-config,
-// os-apply-config, os-refresh-config and heat-agents of the Python index at fixed versions, laid out as the image elements of
-// heat-agents do it. heat-cfntools is not among them: debian-packages.txt of the lab names it.
+// Package original installs the programs that heat-minion replaces, for tests that compare them: os-collect-config,
+// os-apply-config, os-refresh-config and heat-agents from the Python index at fixed versions, laid out like the image
+// elements of heat-agents. heat-cfntools is not included: the lab's debian-packages.txt contains it.
 //
 //	os-collect-config ─► os-refresh-config ─► 20-os-apply-config ─► os-collect-config.conf, heat-config
 //	                                       └► 55-heat-config ─► hooks/<group> ─► heat-config-notify ─► Heat

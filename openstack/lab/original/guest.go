@@ -4,8 +4,8 @@ package original
 
 import "github.com/brine-salt/brine/openstack/lab"
 
-// Start makes a guest one whose image has the set, and starts os-collect-config in it with a configuration file. salt is that of
-// [Set.LayOut].
+// Start turns a guest into one whose image has the set, and starts os-collect-config in it with a configuration file.
+// salt is as for [Set.LayOut].
 func (s Set) Start(g *lab.Guest, conf, salt string) (*lab.Process, error) {
 	if err := s.LayOut(g.Path("/"), salt); err != nil {
 		return nil, err

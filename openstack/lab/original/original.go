@@ -17,19 +17,20 @@ import (
 	"syscall"
 )
 
-// AgentsVersion is the release of heat-agents that is the reference.
+// AgentsVersion is the reference release of heat-agents.
 const AgentsVersion = "13.0.0"
 
 //go:embed requirements.txt
 var requirements string
 
-// layout counts the changes of what a set contains beside requirements.txt.
+// layout is increased with every change of a set's content outside of requirements.txt.
 const layout = "1"
 
 // A Set is an installed set of the original programs.
 type Set struct{ dir string }
 
-// Install returns the set in the user's cache directory, and fills it at the first time. Processes wait for each other.
+// Install returns the set in the user's cache directory; the first call fills it. Concurrent processes wait for each
+// other.
 func Install(ctx context.Context) (Set, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -62,7 +63,7 @@ func Install(ctx context.Context) (Set, error) {
 	return s, os.WriteFile(complete, nil, 0o644)
 }
 
-// fill installs into the set's own directory, because the programs of a virtual environment contain its path.
+// fill installs into the set's final directory, because the programs of a virtual environment contain its path.
 func (s Set) fill(ctx context.Context) error {
 	if err := errors.Join(os.RemoveAll(s.dir), os.MkdirAll(s.Agents(), 0o755)); err != nil {
 		return err
@@ -88,21 +89,22 @@ func (s Set) fill(ctx context.Context) error {
 	return nil
 }
 
-// Agents is the unpacked source archive of heat-agents.
+// Agents returns the directory of the unpacked heat-agents source.
 func (s Set) Agents() string { return filepath.Join(s.dir, "agents") }
 
-// Program is the path of a program of the set's virtual environment.
+// Program returns the path of a program in the set's virtual environment.
 func (s Set) Program(name string) string { return filepath.Join(s.dir, "venv", "bin", name) }
 
-// programs are those of the virtual environment that call each other by name.
+// programs are the programs of the virtual environment that call each other by name.
 var programs = [...]string{"os-collect-config", "os-apply-config", "os-refresh-config", "dib-run-parts"}
 
-// phases are the scripts of os-refresh-config, by their directory in heat-agents. Those of docker-cmd and kubelet are left out: they
-// need Docker at every change.
+// phases are the scripts of os-refresh-config, by their directory in heat-agents. The scripts of docker-cmd and
+// kubelet are excluded, because they need Docker at every change.
 var phases = [...]string{"heat-config", "heat-config-docker-compose"}
 
-// LayOut writes below root what the image elements give fixed places: hooks, templates of os-apply-config, scripts of
-// os-refresh-config, and links to the programs. salt is the Python that the hook salt runs in, or "" to leave this hook out.
+// LayOut writes to root the files that the image elements put in fixed places: hooks, templates of os-apply-config,
+// scripts of os-refresh-config, and links to the programs. salt is the Python for the hook salt; if it is "", this
+// hook is left out.
 func (s Set) LayOut(root, salt string) error {
 	at := func(path string) string { return filepath.Join(root, path) }
 	for _, name := range programs {
@@ -110,7 +112,7 @@ func (s Set) LayOut(root, salt string) error {
 			return err
 		}
 	}
-	// Python takes C.UTF-8 for en_US.UTF-8, which os-collect-config then sets; images have it.
+	// os-collect-config sets en_US.UTF-8, which images have; under that name, Python also accepts C.UTF-8.
 	if locale := at("/usr/lib/locale/en_US.utf8"); !exists(locale) {
 		if err := link("C.utf8", locale); err != nil {
 			return err
@@ -156,7 +158,7 @@ func link(target, path string) error {
 	return err
 }
 
-// copyTree copies a directory of heat-agents. What is executable there is a script.
+// copyTree copies a directory of heat-agents. Its executable files are scripts.
 func (s Set) copyTree(from, to string) error {
 	top := filepath.Join(s.Agents(), from)
 	return filepath.WalkDir(top, func(name string, d fs.DirEntry, err error) error {
@@ -171,8 +173,8 @@ func (s Set) copyTree(from, to string) error {
 	})
 }
 
-// copyScript copies a file of heat-agents with its permissions. A Python script gets the interpreter that has its libraries, as
-// images do it.
+// copyScript copies a file of heat-agents with its permissions. As in images, a Python script gets the interpreter
+// that has its libraries.
 func (s Set) copyScript(from, to, python string) error {
 	name := filepath.Join(s.Agents(), from)
 	text, err := os.ReadFile(name)
@@ -189,7 +191,8 @@ func (s Set) copyScript(from, to, python string) error {
 	return errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.WriteFile(to, text, mode))
 }
 
-// Size is how many bytes the set adds to an image that has Python already: the libraries and programs without pip, and heat-agents.
+// Size returns how many bytes the set adds to an image that already has Python: libraries and programs without pip,
+// and heat-agents.
 func (s Set) Size() (int64, error) {
 	var sum int64
 	for _, top := range []string{filepath.Join(s.dir, "venv"), s.Agents()} {

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// TestInstall holds that the set is complete: each program runs, and everything that the image elements place is there.
+// TestInstall checks that the set is complete: each program runs, and everything that the image elements install
+// exists.
 func TestInstall(t *testing.T) {
 	s, err := Install(t.Context())
 	if err != nil {

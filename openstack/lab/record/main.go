@@ -1,11 +1,12 @@
 //go:build linux
 
-// Record writes what the real services answer to the requests of a guest: the four ways to poll metadata, the ways to signal a
-// deployment, and wait handles. It starts a lab and writes one file for each request:
+// Record writes the responses of the real services to a guest's requests: the four ways to poll metadata, the ways to
+// signal a deployment, and wait handles. It starts a lab and writes one file for each request:
 //
 //	go run ./lab/record -to heat/testdata/recorded
 //
-// NO_SIGNAL has no request. The addresses, tokens and passwords in the files belong to the lab, which has ended.
+// NO_SIGNAL makes no request. The addresses, tokens and passwords in the files belong to the lab, which no longer
+// exists.
 package main
 
 import (
@@ -53,7 +54,7 @@ type recorder struct {
 	versions map[string]string
 }
 
-// packages are the Debian packages of the services.
+// packages lists the Debian packages of the services.
 var packages = map[string]string{"heat-api": "heat-api", "heat-api-cfn": "heat-api-cfn", "swift-proxy": "swift-proxy", "zaqar-server": "zaqar-server",
 	"keystone": "keystone"}
 
@@ -110,8 +111,8 @@ func run(ctx context.Context, dir string) (err error) {
 			return err
 		}
 	}
-	// Heat cannot read the ZAQAR_SIGNAL here: python-zaqarclient 2.4.0 does not know the field client_uuid that zaqar's swift store
-	// adds. The others must complete.
+	// Heat cannot read ZAQAR_SIGNAL here: python-zaqarclient 2.4.0 does not know the field client_uuid that zaqar's
+	// swift store adds. The others must complete.
 	for _, name := range []string{"d_cfn", "d_heat", "d_temp"} {
 		if _, err := l.Heat.WaitResource(ctx, stack, name, func(r *lab.Resource) bool {
 			return r != nil && r.Status == "CREATE_COMPLETE"
@@ -159,7 +160,7 @@ func readServer(ctx context.Context, l *lab.Lab, stack, name string) (server, er
 
 func (s server) get(section, name string) string { return fmt.Sprint(s.Collect[section][name]) }
 
-// input is an input of the deployment that is signalled by a transport.
+// input returns an input of the deployment that is signalled through a transport.
 func (s server) input(transport, name string) string {
 	for _, d := range s.Deployments {
 		in := map[string]any{}
@@ -322,7 +323,7 @@ func (r *recorder) token(ctx context.Context, name string, login map[string]any)
 	return res.Headers["X-Subject-Token"], fmt.Sprint(login["project_id"]), nil
 }
 
-// do sends a request and records it with its answer.
+// do sends a request and records it with its response.
 func (r *recorder) do(ctx context.Context, service, name, method, address string, header map[string]string, body string) (*message, error) {
 	req, err := http.NewRequestWithContext(ctx, method, address, strings.NewReader(body))
 	if err != nil {
@@ -331,7 +332,7 @@ func (r *recorder) do(ctx context.Context, service, name, method, address string
 	for k, v := range header {
 		req.Header.Set(k, v)
 	}
-	res, err := http.DefaultTransport.RoundTrip(req) // no redirects
+	res, err := http.DefaultTransport.RoundTrip(req) // follow no redirects
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", service, name, err)
 	}

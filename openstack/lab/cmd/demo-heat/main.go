@@ -1,7 +1,8 @@
 //go:build linux
 
-// Demo-heat shows Heat as a Salt master: it starts a real Heat on loopback, creates a stack with three servers and an ordered deployment
-// on each, prints what happens, and cleans up. It runs as root on Debian 12, in the directory openstack of the sources: make demo-heat.
+// Demo-heat shows Heat as a Salt master: it starts a real Heat on loopback, creates a stack with three servers and
+// ordered deployments on each, prints the events, and cleans up. It runs as root on Debian 12, in the directory
+// openstack of the sources: make demo-heat.
 package main
 
 import (
@@ -98,7 +99,7 @@ func run(ctx context.Context) (err error) {
 	return nil
 }
 
-// boot starts a guest with the user data that Heat made for a resource.
+// boot starts a guest with the user data that Heat created for a resource.
 func boot(ctx context.Context, l *lab.Lab, name, program string) error {
 	r, err := l.Heat.WaitResource(ctx, stack, name, func(r *lab.Resource) bool {
 		return r != nil && strings.Contains(fmt.Sprint(r.Attributes["user_data"]), "salt_minion")

@@ -1,6 +1,6 @@
 //go:build linux
 
-// Heat-lab starts a complete Heat on loopback for trying things out, and ends it when it gets INT or TERM:
+// Heat-lab starts a complete Heat on loopback for experiments, and ends it when it receives INT or TERM:
 //
 //	go run ./lab/cmd/heat-lab -dir /tmp/heat -plugins ~/plugins
 //
