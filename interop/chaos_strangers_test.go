@@ -580,8 +580,8 @@ func floods() []flood {
 
 const (
 	// A row consists of blocks of four windows: flood, control, control, flood, and the other way round in every second block, so that what drifts
-	// and what one window leaves to the next one concern both alike. Each row has minBlocks. Those whose interval is then on both sides of
-	// slowerThanSink take turns until they are decided, have maxBlocks, or their time is over.
+	// and what one window leaves to the next one concern both alike. Each row has minBlocks. Those whose interval is not below
+	// slowerThanSink then take turns until it is, they have maxBlocks, or their time is over.
 	minBlocks, maxBlocks = 5, 16
 	// windowTime is how long a window takes, and heldTime that of a flood whose connections stay open, which takes a second to fill the master.
 	windowTime, heldTime = 1 * time.Second, 2 * time.Second
@@ -735,9 +735,13 @@ func (f flood) windowTime() time.Duration {
 	return windowTime
 }
 
-// complete reports whether a row needs no more blocks.
+// complete reports whether a row needs no more blocks. One that seems to be over the bar takes all it may have: few windows have too small an interval.
 func (y *tally) complete() bool {
-	return y.blocks >= maxBlocks || y.blocks >= minBlocks && y.verdict().decided
+	if y.blocks < minBlocks {
+		return false
+	}
+	v := y.verdict()
+	return y.blocks >= maxBlocks || v.decided && !v.over
 }
 
 // tally is what came of a flood and its control.
