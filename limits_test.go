@@ -14,57 +14,9 @@ import (
 	"testing"
 )
 
-// TestLimitsPage: the numbers in the tables of docs/limits.md that begin with "resource" are the ones in the code. For each row, in
-// the order of its numbers, the directory and name of a constant; a number in place of one stands for itself.
+// TestLimitsPage: the numbers in the tables of docs/limits.md that begin with "resource" are the ones in the code.
 func TestLimitsPage(t *testing.T) {
-	const (
-		serve   = "protocol/transport/internal/serve "
-		trans   = "protocol/transport "
-		zeromq  = "protocol/transport/zeromq "
-		mas     = "master "
-		tools   = "master/tools "
-		aud     = "master/audit "
-		door    = "master/requests/door "
-		desk    = "master/requests/signin "
-		subs    = "master/subscribers "
-		rest    = "master/restapi "
-		listen  = "master/restapi/internal/listen "
-		vendor  = "master/vendordata "
-		limiter = "master/internal/ratelimit "
-		run     = "internal/modkit/runcmd "
-	)
-	rows := map[string][]string{
-		"connections, both ports":                {serve + "reservePart", serve + "minReserve", serve + "maxReserve", serve + "httpPart", serve + "maxHTTP", serve + "ownTurn"},
-		"a request connection without a request": {serve + "silentRequests"},
-		"a handshake":                            {trans + "DefaultHandshakeTimeout", zeromq + "maxHandshake", trans + "DefaultMaxHandshakes", serve + "handshakeGrace"},
-		"messages up to 4 KiB":                   {trans + "FreeMessage", "1"},
-		"messages up to 64 KiB":                  {trans + "SmallMessage", "1", serve + "smallBudget", serve + "smallGrace"},
-		"larger messages":                        {"1", trans + "DefaultMaxMessage", trans + "DefaultMaxUnauthenticated", serve + "budgetGrace"},
-		"a message that stalls":                  {trans + "DefaultReadTimeout"},
-		"ZeroMQ PINGs":                           {zeromq + "maxPings", zeromq + "pingWindow"},
-		"contents of a request in the clear":     {door + "clearBytes", door + "clearElements", door + "outerDepth", door + "localBytes"},
-		"sign-ins":                               {mas + "defaultAuthRate", mas + "defaultAuthBurst", desk + "authAtOnce", desk + "knownBurst"},
-		"sign-ins without an accepted key":       {subs + "newcomerRate", subs + "newcomerBurst", subs + "newcomersOfOne", subs + "newcomerPlaces", subs + "newcomerPart", subs + "newcomersWaiting"},
-		"messages before a sign-in, apart from its signatures":     {serve + "priceFactor", serve + "maxDebt"},
-		"identification probes without an answer":                  {subs + "unansweredRate", subs + "unansweredBurst", subs + "unknownRate", subs + "unknownBurst", serve + "minionTime"},
-		"unidentified subscribers, at an address without a minion": {serve + "unknownShare", serve + "withheldTime"},
-		"pending keys":                              {"master/keys defaultPending", "master/keys pendingStale"},
-		"failed log-ins of local tools":             {tools + "localRate", tools + "localBurst", limiter + "sourceShare"},
-		"denied calls in the audit log":             {aud + "deniedRate", aud + "deniedBurst", aud + "auditLine", aud + "deniedAll", aud + "deniedAllBurst"},
-		"refused calls in the ordinary log":         {tools + "refusalRate", tools + "refusalBurst"},
-		"HTTP connections":                          {"cmd/brine-master addressPart", "cmd/brine-master maxConnections", "cmd/brine-master descriptorPart"},
-		"an HTTP request":                           {rest + "headTime", rest + "maxHead", rest + "requestTime", rest + "idleTime"},
-		"HTTP bodies beyond 64 KiB without a token": {rest + "smallBody", rest + "defaultBody", rest + "bodyRate", rest + "bodyBurst", rest + "refusedBody", rest + "defaultStrangers", "413", "429", "503"},
-		"HTTP answers":                              {listen + "writePiece", listen + "WriteTimeout"},
-		"failed HTTP log-ins":                       {rest + "defaultLoginRate", rest + "defaultLoginBurst", limiter + "sourceShare", "429"},
-		"vendordata requests": {vendor + "defaultRate", vendor + "defaultBurst", vendor + "defaultFailureRate", vendor + "defaultFailureBurst", vendor + "maxBody",
-			vendor + "defaultCheckTime", vendor + "defaultChecks", "429", "503"},
-		"memory":                           {"internal/daemon headroomPart", "internal/daemon minHeadroom"},
-		"output of a program that is kept": {run + "DefaultLimit", run + "DefaultTotal", run + "limitPart", run + "totalPart", run + "MinLimit"},
-		"jobs at once":                     {"minion defaultRunning", run + "placeDescriptors", run + "keptDescriptors"},
-		"texts and lists that one rendering makes":           {"states/render/jinja MaxMade", "states/render/jinja MaxText"},
-		"one search of a regular expression that backtracks": {"internal/python/pyre Timeout"},
-	}
+	rows := limitRows()
 	b, err := os.ReadFile("docs/limits.md")
 	if err != nil {
 		t.Fatal(err)
@@ -108,6 +60,170 @@ func TestLimitsPage(t *testing.T) {
 	for name := range rows {
 		t.Errorf("the page has no row %q", name)
 	}
+}
+
+// limitRows has, for each row of docs/limits.md in the order of its numbers, the directory and name of a constant; a number in place of
+// one stands for itself.
+func limitRows() map[string][]string {
+	const (
+		proto   = "protocol "
+		tcp     = "protocol/transport/tcp "
+		ws      = "protocol/transport/ws "
+		ten     = "master/tenants "
+		reqs    = "master/requests "
+		serve   = "protocol/transport/internal/serve "
+		trans   = "protocol/transport "
+		zeromq  = "protocol/transport/zeromq "
+		mas     = "master "
+		tools   = "master/tools "
+		aud     = "master/audit "
+		door    = "master/requests/door "
+		desk    = "master/requests/signin "
+		subs    = "master/subscribers "
+		rest    = "master/restapi "
+		listen  = "master/restapi/internal/listen "
+		vendor  = "master/vendordata "
+		limiter = "master/internal/ratelimit "
+		run     = "internal/modkit/runcmd "
+	)
+	return map[string][]string{
+		"connections, both ports":                {serve + "reservePart", serve + "minReserve", serve + "maxReserve", serve + "httpPart", serve + "maxHTTP", serve + "ownTurn"},
+		"a request connection without a request": {serve + "silentRequests"},
+		"a handshake":                            {trans + "DefaultHandshakeTimeout", zeromq + "maxHandshake", trans + "DefaultMaxHandshakes", serve + "handshakeGrace"},
+		"messages up to 4 KiB":                   {trans + "FreeMessage", "1"},
+		"messages up to 64 KiB":                  {trans + "SmallMessage", "1", serve + "smallBudget", serve + "smallGrace"},
+		"larger messages":                        {"1", trans + "DefaultMaxMessage", trans + "DefaultMaxUnauthenticated", serve + "budgetGrace"},
+		"a message that stalls":                  {trans + "DefaultReadTimeout"},
+		"ZeroMQ PINGs":                           {zeromq + "maxPings", zeromq + "pingWindow"},
+		"contents of a request in the clear":     {door + "clearBytes", door + "clearElements", door + "outerDepth", door + "localBytes"},
+		"sign-ins":                               {mas + "defaultAuthRate", mas + "defaultAuthBurst", desk + "authAtOnce", desk + "knownBurst"},
+		"sign-ins without an accepted key":       {subs + "newcomerRate", subs + "newcomerBurst", subs + "newcomersOfOne", subs + "newcomerPlaces", subs + "newcomerPart", subs + "newcomersWaiting"},
+		"messages before a sign-in, apart from its signatures":     {serve + "priceFactor", serve + "maxDebt"},
+		"identification probes without an answer":                  {subs + "unansweredRate", subs + "unansweredBurst", subs + "unknownRate", subs + "unknownBurst", serve + "minionTime"},
+		"unidentified subscribers, at an address without a minion": {serve + "unknownShare", serve + "withheldTime"},
+		"pending keys":                              {"master/keys defaultPending", "master/keys pendingStale"},
+		"failed log-ins of local tools":             {tools + "localRate", tools + "localBurst", limiter + "sourceShare"},
+		"denied calls in the audit log":             {aud + "deniedRate", aud + "deniedBurst", aud + "auditLine", aud + "deniedAll", aud + "deniedAllBurst"},
+		"refused calls in the ordinary log":         {tools + "refusalRate", tools + "refusalBurst"},
+		"HTTP connections":                          {"cmd/brine-master addressPart", "cmd/brine-master maxConnections", "cmd/brine-master descriptorPart"},
+		"an HTTP request":                           {rest + "headTime", rest + "maxHead", rest + "requestTime", rest + "idleTime"},
+		"HTTP bodies beyond 64 KiB without a token": {rest + "smallBody", rest + "defaultBody", rest + "bodyRate", rest + "bodyBurst", rest + "refusedBody", rest + "defaultStrangers", "413", "429", "503"},
+		"HTTP answers":                              {listen + "writePiece", listen + "WriteTimeout"},
+		"failed HTTP log-ins":                       {rest + "defaultLoginRate", rest + "defaultLoginBurst", limiter + "sourceShare", "429"},
+		"vendordata requests": {vendor + "defaultRate", vendor + "defaultBurst", vendor + "defaultFailureRate", vendor + "defaultFailureBurst", vendor + "maxBody",
+			vendor + "defaultCheckTime", vendor + "defaultChecks", "429", "503"},
+		"memory":                           {"internal/daemon headroomPart", "internal/daemon minHeadroom"},
+		"output of a program that is kept": {run + "DefaultLimit", run + "DefaultTotal", run + "limitPart", run + "totalPart", run + "MinLimit"},
+		"jobs at once":                     {"minion defaultRunning", run + "placeDescriptors", run + "keptDescriptors"},
+		"texts and lists that one rendering makes":           {"states/render/jinja MaxMade", "states/render/jinja MaxText"},
+		"one search of a regular expression that backtracks": {"internal/python/pyre Timeout"},
+		"ZeroMQ commands, messages and subscriptions":        {zeromq + "maxCommand", zeromq + "maxFrames", zeromq + "maxTopics", zeromq + "maxTopic"},
+		"TCP frames":                                                               {tcp + "maxHead", tcp + "maxFields", tcp + "maxDepth", tcp + "maxRunning"},
+		"presence messages of a TCP subscriber":                                    {tcp + "maxPresence", tcp + "maxPresences"},
+		"the upgrade to a WebSocket":                                               {ws + "maxUpgrade"},
+		"messages that a subscriber has not taken":                                 {trans + "DefaultPubHWM", trans + "DefaultPubBytes", trans + "DefaultWriteTimeout"},
+		"messages for connections that have not subscribed yet":                    {serve + "maxKept", serve + "maxKeptBytes", serve + "arrivalTime"},
+		"connections that have lost their slot, with a request under way":          {serve + "lostPart", serve + "minLost"},
+		"sealed requests from 4 KiB on":                                            {door + "largeRequest", door + "largeBytes"},
+		"keys of other tenants, tried for a request that does not name its minion": {ten + "triesRate", ten + "triesBurst", ten + "maxGuessable"},
+		"contents of a sign-in":                                                    {proto + "maxID", proto + "maxPubText", "protocol/crypt MaxBits", proto + "maxToken"},
+		"proofs in a sign-in":                                                      {proto + "maxJoin", proto + "maxCerts", proto + "maxCertSize", proto + "maxDoc"},
+		"grains of a sign-in in its event":                                         {desk + "maxEventGrains"},
+		"commands of an HTTP request":                                              {"master/restapi/internal/exchange maxChunks", "400"},
+		"contents of a vendordata request":                                         {vendor + "maxToken", vendor + "maxEntries", vendor + "maxValue", vendor + "maxKept"},
+		"addresses that are remembered":                                            {limiter + "maxSources", serve + "maxPaid", serve + "maxAddresses"},
+		"open deliveries of orders":                                                {"2", mas + "DefaultMaxUnfinished", "503"},
+		"commands that run in the background (`runner_async`, `wheel_async`)":      {rest + "maxBackground", "503"},
+		"log-ins":                                        {"master/eauth defaultTokens"},
+		"granted event tags of a minion":                 {reqs + "maxGrants", reqs + "maxGrantBytes"},
+		"kept events of a minion":                        {reqs + "maxKept", reqs + "maxKeptBytes"},
+		"events in one message of a minion":              {reqs + "maxEvents", reqs + "maxTagBytes"},
+		"returns of a minion that nobody asked for":      {mas + "DefaultMaxUnordered"},
+		"grains of minions that are indexed for targets": {"master/cache maxColumns", "master/cache maxCells", "master/cache maxValues"},
+	}
+}
+
+// TestLimitsAreListed: every number by which the code that unauthenticated peers reach limits something is on docs/limits.md, or it is
+// listed here why it limits nothing that they use.
+func TestLimitsAreListed(t *testing.T) {
+	dirs := []string{"protocol", "protocol/crypt", "protocol/payload", "protocol/transport", "protocol/transport/internal/serve", "protocol/transport/tcp",
+		"protocol/transport/ws", "protocol/transport/zeromq", "master/audit", "master/internal/ratelimit", "master/keys", "master/requests/door",
+		"master/requests/signin", "master/restapi", "master/restapi/internal/exchange", "master/restapi/internal/listen", "master/subscribers", "master/tenants",
+		"master/vendordata"}
+	const (
+		client = "of our client"
+		file   = "of a file of the host's owner"
+		cached = "of a cache, which is refilled"
+		inside = "part of another limit"
+		known  = "after the sign-in"
+		store  = "of the work with a shared database"
+	)
+	others := map[string]string{
+		"master/audit maxLine": file, "master/keys maxListBytes": file, "protocol/crypt maxPEM": file,
+		"master/internal/ratelimit maxName": cached, "master/keys maxParsed": cached, "master/tenants maxHosts": cached,
+		"protocol/crypt maxRecovered": cached, "protocol/transport/zeromq maxKnown": cached, "protocol/transport/zeromq maxKnownReady": cached,
+		"protocol/transport/ws maxConns": client, "protocol/transport/ws maxPython": client, "protocol/transport/zeromq maxConns": client,
+		"protocol/transport/zeromq maxIdle": client, "master/vendordata maxMessage": client, "master/keys maxRecords": store, "master/keys maxSwaps": store,
+		"master/keys maxKeyBytes": file, "master/requests/door localElements": inside, "master/requests/signin knownRate": known,
+		"master/subscribers stormRate": known, "protocol/transport maxResend": "of the kernel's repetitions",
+		"protocol/transport/internal/serve maxClosing": inside, "protocol/transport/internal/serve maxDescriptors": "for a system without a limit",
+		"protocol/payload maxDepth": inside, "protocol/payload DefaultElements": inside,
+	}
+	listed := map[string]bool{}
+	for _, constants := range limitRows() {
+		for _, c := range constants {
+			listed[c] = true
+		}
+	}
+	limiting := regexp.MustCompile(`^(max|Max|most|defaultAuth|DefaultMax|DefaultPub)[A-Z]|(Rate|Burst|Share|Budget|Elements|AtOnce)$`)
+	found := map[string]bool{}
+	for _, dir := range dirs {
+		for _, name := range constantsOf(t, dir) {
+			of := dir + " " + name
+			if !limiting.MatchString(name) {
+				continue
+			}
+			if found[of] = true; !listed[of] && others[of] == "" {
+				t.Errorf("%s is neither on docs/limits.md nor listed here", of)
+			} else if listed[of] && others[of] != "" {
+				t.Errorf("%s is on docs/limits.md and listed here", of)
+			}
+		}
+	}
+	for of := range others {
+		if !found[of] {
+			t.Errorf("%s is listed, and there is no such constant", of)
+		}
+	}
+}
+
+// constantsOf returns the names of a package's constants.
+func constantsOf(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(dir, err)
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			if g, ok := n.(*ast.GenDecl); ok && g.Tok == token.CONST {
+				for _, spec := range g.Specs {
+					for _, id := range spec.(*ast.ValueSpec).Names {
+						names = append(names, id.Name)
+					}
+				}
+			}
+			return true
+		})
+	}
+	return names
 }
 
 // value returns the value of a constant, "directory name"; a duration is in nanoseconds. Other texts are returned as they are.

@@ -2,10 +2,15 @@ package protocol
 
 import (
 	"bytes"
+	"crypto/ed25519"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"errors"
+	"math/big"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
 	"github.com/brine-salt/brine/protocol/crypt"
@@ -284,6 +289,90 @@ func FuzzIDs(f *testing.F) {
 		}
 		if ValidJID(s) && (filepath.Base(s) != s || !filepath.IsLocal(s) || s[0] < '0' || s[0] > '9') {
 			t.Errorf("%q is a valid job id", s)
+		}
+	})
+}
+
+// FuzzReply: without the session key no bytes are a reply, and garbage that its thief seals is an error.
+func FuzzReply(f *testing.F) {
+	for _, r := range requestVectors(f) {
+		f.Add(r.Reply)
+	}
+	f.Add(pack(f, "bad load"))
+	r, nonce := Requester{ID: "m", Session: newKey(f), Token: []byte("x")}, NewNonce()
+	f.Fuzz(func(t *testing.T, b []byte) {
+		sealed, err := r.Session.Seal(b, nonce)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, open := range []func(any, string) (any, error){r.OpenReply, r.OpenReplyRaw, r.OpenReplyOrdered} {
+			if v, err := open(b, nonce); err == nil {
+				t.Fatalf("%v is a reply", v)
+			}
+			if v, err := payload.Unmarshal(b); err == nil {
+				if v, err := open(v, nonce); err == nil {
+					t.Fatalf("%v is a reply", v)
+				}
+			}
+			if v, err := open(sealed, nonce); err != nil && (!errors.Is(err, ErrMalformed) || v != nil) {
+				t.Fatalf("%v, %v", v, err)
+			}
+		}
+	})
+}
+
+// FuzzJoinProof: the proofs of a sign-in are kept within their limits, and only what its owner signed or sealed for this sign-in counts.
+func FuzzJoinProof(f *testing.F) {
+	master := private(f, "master")
+	pub, key, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	tmpl := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "m"}, NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(nil, tmpl, tmpl, pub, key)
+	if err != nil {
+		f.Fatal(err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		f.Fatal(err)
+	}
+	s := Signin{ID: "m", Key: private(f, "minion"), MasterKey: master.Public(), JoinToken: "token",
+		Proof: JoinProof{Certificates: []*x509.Certificate{cert}, Signer: key, Document: []byte("document")}}
+	e, err := s.Request()
+	if err != nil {
+		f.Fatal(err)
+	}
+	good, err := ParseAuthRequest(e)
+	if err != nil {
+		f.Fatal(err)
+	}
+	if chain, err := good.Certificates(); err != nil || len(chain) != 1 {
+		f.Fatal(chain, err)
+	}
+	if doc, err := good.Document(master); err != nil || string(doc) != "document" {
+		f.Fatal(doc, err)
+	}
+	f.Add(good.JoinMAC, der, good.certSig, good.doc, good.docKey)
+	f.Add(good.JoinMAC[:1], der[:len(der)/2], good.certSig[:1], good.doc[:40], good.docKey[1:])
+	f.Add(bytes.Repeat([]byte{1}, maxJoin+1), bytes.Repeat([]byte{0x30}, maxCertSize+1), []byte{}, bytes.Repeat([]byte{2}, maxDoc+2000), []byte{})
+	f.Fuzz(func(t *testing.T, mac, first, sig, doc, docKey []byte) {
+		r := AuthRequest{ID: good.ID, Nonce: good.Nonce, PubText: good.PubText, EncAlgo: good.EncAlgo}
+		r.readProof(map[string]any{joinField: mac, joinCerts: []any{first, der}, joinCertSig: sig, joinDoc: doc, joinDocKey: docKey})
+		if len(r.JoinMAC) > maxJoin || len(r.doc) > maxDoc+1024 {
+			t.Fatalf("%d bytes of a MAC, %d of a document", len(r.JoinMAC), len(r.doc))
+		}
+		for _, c := range r.certs {
+			if len(c) > maxCertSize {
+				t.Fatalf("a certificate of %d bytes", len(c))
+			}
+		}
+		chain, err := r.Certificates()
+		if err == nil && !bytes.Equal(chain[0].Raw, der) {
+			t.Fatalf("nobody signed with %x", chain[0].Raw)
+		}
+		if doc, err := r.Document(master); err == nil && doc != nil && string(doc) != "document" {
+			t.Fatalf("nobody sealed %q", doc)
 		}
 	})
 }

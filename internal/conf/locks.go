@@ -8,6 +8,7 @@ import (
 // honouredLocks is one string, which takes half the space of a list in the program.
 const honouredLocks = `
 allow_minion_key_revoke
+allow_remote_clients
 always_verify_signature
 auto_accept
 autoreject_file
@@ -21,6 +22,7 @@ disable_modules
 disable_returners
 disable_states
 encryption_algorithm
+event_access
 external_auth
 file_ignore_glob
 file_ignore_regex
@@ -37,6 +39,7 @@ gitfs_ssl_verify
 gpg_decrypt_must_succeed
 grains_blacklist
 http_max_body
+isolate_minions
 lock_saltenv
 master_finger
 master_pubkey_signature

@@ -42,7 +42,7 @@ func (f *file) open() error {
 	if err := os.MkdirAll(filepath.Dir(f.path), 0o750); err != nil {
 		return fmt.Errorf("cannot create log directory: %w", err)
 	}
-	h, err := os.OpenFile(f.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o640)
+	h, err := openAppend(f.path)
 	if err != nil {
 		return fmt.Errorf("cannot open log file: %w", err)
 	}

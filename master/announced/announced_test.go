@@ -24,7 +24,7 @@ type grants []string
 
 func (g *grants) TakeGrants(x store.Minion) { *g = append(*g, x.ID) }
 
-func newBook(t *testing.T) (*Book, *grants) {
+func newBook(t testing.TB) (*Book, *grants) {
 	t.Helper()
 	minions, _ := store.MinionsOf(store.NewMemory())
 	log, g := slog.New(slog.DiscardHandler), new(grants)
@@ -33,7 +33,7 @@ func newBook(t *testing.T) (*Book, *grants) {
 }
 
 // ensure announces a minion whose master is known.
-func ensure(t *testing.T, b *Book, s Spec) bootstrap.Bootstrap {
+func ensure(t testing.TB, b *Book, s Spec) bootstrap.Bootstrap {
 	t.Helper()
 	out, err := b.Ensure(t.Context(), s, false, bootstrap.Bootstrap{ID: s.ID, Masters: []string{"salt.example"}})
 	if err != nil {

@@ -88,6 +88,9 @@ type Token struct {
 	Start, Expire time.Time
 }
 
+// defaultTokens is the default of Options.MaxTokens.
+const defaultTokens = 10_000
+
 // New returns an Auth. It validates the rules, so that mistakes are found at start.
 func New(o Options) (*Auth, error) {
 	if o.Systems == nil {
@@ -97,7 +100,7 @@ func New(o Options) (*Auth, error) {
 		o.TokenLife = 12 * time.Hour
 	}
 	if o.MaxTokens <= 0 {
-		o.MaxTokens = 10_000
+		o.MaxTokens = defaultTokens
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

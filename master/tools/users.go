@@ -59,14 +59,16 @@ func (s *Server) userKey(dir *confined.Dir, name string) error {
 	}
 	file := "." + strings.ReplaceAll(name, `\`, "_") + "_key"
 	b, _, err := dir.Read(file, 1024)
+	// guard: damaged-key-files master:TestDamagedKeyFiles instead: err != nil && !errors.Is(err, fs.ErrNotExist)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, confined.ErrTooLarge) {
+		return fmt.Errorf("cannot read key of user %q: %w", name, err)
+	}
 	if err == nil {
 		var key *crypt.Key
 		if key, err = crypt.ParseKey(string(b)); err == nil {
 			s.keys[name] = key.Text()
 			return nil
 		}
-	} else if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, confined.ErrTooLarge) {
-		return fmt.Errorf("cannot read key of user %q: %w", name, err)
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		s.Log.Warn("A damaged key file of a user is made again", "file", dir.Path()+"/"+file, "err",

@@ -20,7 +20,7 @@ func lockWords() []string {
 	return []string{"whitelist", "blacklist", "blocklist", "allow", "deny", "disable_", "_acl", "peer", "external_auth", "sign_", "_sign", "signing", "signature", "verify", "ssl", "minionfs_", "auto_accept", "autosign_", "open_mode", "permissive", "finger", "minimum_auth", "fips", "insecure", "symlinks", "must_succeed", "safe", "enable_clients", "lock_saltenv", "autoreject_", "disabled_", "file_ignore_", "file_recv", "max_minions", "mine_get", "on_demand_", "user_override", "mask_output", "encryption_algorithm", "publish_session", "request_server_", "rotate_aes_key", "token_expire", "sudo_user", "http_max_body", "autoload_"}
 }
 
-// TestLocksTable: docs/locks.md contains every option of stock whose name is that of a lock, and describes it
+// TestLocksTable: docs/locks.md contains every option of stock or brine whose name is that of a lock, and describes it
 // correctly.
 func TestLocksTable(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/locks.md")
@@ -41,10 +41,13 @@ func TestLocksTable(t *testing.T) {
 		table[row[1]], tests[row[1]] = row[2], strings.TrimSpace(row[3])
 	}
 	stock := map[string]bool{}
-	for _, name := range []string{ // read by single modules of stock, or known only to brine
-		"cmd_blacklist_glob", "cmd_whitelist_glob", "disable_states", "minion_allow_functions", "minion_deny_functions", "netapi_enable_clients",
-	} {
+	for _, name := range []string{"cmd_blacklist_glob", "cmd_whitelist_glob", "netapi_enable_clients"} { // read by single modules of stock
 		stock[name] = true
+	}
+	for _, o := range options.options {
+		if slices.Contains(o.lines, "brine") && slices.ContainsFunc(append(lockWords(), "isolate", "_access"), func(word string) bool { return strings.Contains(o.name, word) }) {
+			stock[o.name] = true
+		}
 	}
 	for _, line := range []string{"3006", "3007", "3008"} {
 		text, err := os.ReadFile("inventory-" + line + ".json")

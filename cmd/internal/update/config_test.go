@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/brine-salt/brine/internal/saltcli"
+	"github.com/brine-salt/brine/internal/testkit/prereq"
 )
 
 func TestConfig(t *testing.T) {
@@ -95,6 +96,41 @@ func TestConfigIsRoots(t *testing.T) {
 		if err := errors.Join(os.Chmod(file, 0o644), os.Chown(file, 0, 0)); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestStateDirIsRoots: programs are not put where another user could replace them before they run as root.
+func TestStateDirIsRoots(t *testing.T) {
+	prereq.Root(t)
+	dir := t.TempDir()
+	u := &Updater{Config: &Config{StateDir: dir}}
+	takes := func() error {
+		release, err := u.lock()
+		if err == nil {
+			release()
+		}
+		return err
+	}
+	if err := takes(); err != nil {
+		t.Error(err)
+	}
+	for what, damage := range map[string]func() error{
+		"others can replace it":      func() error { return os.Chmod(dir, 0o777) },
+		"must belong to root":        func() error { return os.Chown(dir, 65534, 65534) },
+		"it does not belong to root": func() error { return os.Chown(filepath.Join(dir, lockFile), 65534, 65534) },
+	} {
+		if err := damage(); err != nil {
+			t.Fatal(err)
+		}
+		if err := takes(); err == nil || !strings.HasPrefix(err.Error(), "cannot use the state directory "+dir+": ") || !strings.Contains(err.Error(), what) {
+			t.Errorf("%v, want %s", err, what)
+		}
+		if err := errors.Join(os.Chmod(dir, 0o755), os.Chown(dir, 0, 0), os.Chown(filepath.Join(dir, lockFile), 0, 0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := takes(); err != nil {
+		t.Error(err)
 	}
 }
 

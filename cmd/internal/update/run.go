@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/brine-salt/brine/internal/runlock"
+	"github.com/brine-salt/brine/minion/policy"
 )
 
 // Run continues a trial, or looks for an update and tries it. It returns when the outcome is known.
@@ -38,6 +39,11 @@ func (u *Updater) lock() (release func(), err error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot update: %w", err)
+	}
+	// guard: update TestStateDirIsRoots
+	if err := policy.RootOnly(u.path(lockFile)); err != nil {
+		release()
+		return nil, fmt.Errorf("cannot use the state directory %s: %w", u.StateDir, err)
 	}
 	u.sweep()
 	return release, nil

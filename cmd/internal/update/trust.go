@@ -44,9 +44,10 @@ type trusted struct {
 	// Pinned is the SHA-256 of the pinned root file. With a different file, the stored metadata is ignored.
 	Pinned string            `json:"pinned"`
 	Roles  map[string]string `json:"roles"`
-	// Seen is the latest time of a check, in seconds since 1970. Setting the clock back does not make expired metadata
-	// valid.
-	Seen int64 `json:"seen"`
+	// Past is a time that has been reached, in seconds since 1970: the latest time of a check, but at most a second after
+	// the expiry of the timestamp verified then. Setting the clock back does not make expired metadata valid, and a clock
+	// that was once in the future blocks updates only until the repository signs its next timestamp.
+	Past int64 `json:"past"`
 }
 
 // A Program is a program from a verified repository.
@@ -124,13 +125,21 @@ func (r *Repository) open(ctx context.Context, dir, source string, pinned []byte
 	if err != nil {
 		return nil, fmt.Errorf("the pinned keys cannot be used: %w", err)
 	}
-	now := r.Now()
-	if seen := time.Unix(t.Seen, 0); seen.After(now) {
-		now = seen
+	clock := r.Now()
+	now := clock
+	if past := time.Unix(t.Past, 0); past.After(now) {
+		now = past
 	}
-	t.Seen = now.Unix()
 	u.UnsafeSetRefTime(now.UTC())
-	return u, u.Refresh()
+	err = u.Refresh()
+	if stamp := u.GetTrustedMetadataSet().Timestamp; stamp != nil {
+		// guard: update TestClockOfTheFuture instead: t.Past = now.Unix()
+		t.Past = max(t.Past, min(now.Unix(), stamp.Signed.Expires.Unix()+1))
+	}
+	if now.After(clock) && errors.Is(err, &metadata.ErrExpiredMetadata{}) {
+		err = fmt.Errorf("%w: the clock of this host was later before (%s)", err, now.UTC().Format(time.RFC3339))
+	}
+	return u, err
 }
 
 // choose selects a version of the channel and downloads its program.
@@ -222,7 +231,7 @@ func (r *Repository) load(pinned []byte) (*trusted, error) {
 	if had.Pinned != now.Pinned {
 		return now, nil
 	}
-	now.Seen = had.Seen
+	now.Past = had.Past
 	for role, text := range had.Roles {
 		if !roleName(role) {
 			return nil, fmt.Errorf("cannot read what was verified before: %s: there is no role %q", path, shorten(role))
