@@ -65,9 +65,6 @@ func TestRefusals(t *testing.T) {
 	file("trees/packages/linux-armv7/brine-minion", 10)
 	file("trees/packages/linux-amd64/brine-minion", 10)
 	file("trees/none/README", 10)
-	if err := os.Mkdir(keys, 0o700); err != nil {
-		t.Fatal(err)
-	}
 	for _, k := range []string{"root.1", "root.2", "targets", "snapshot", "timestamp", "stable", "edge"} {
 		must("key", filepath.Join(keys, k+".pem"))
 	}

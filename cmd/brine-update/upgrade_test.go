@@ -22,6 +22,7 @@ import (
 	"github.com/brine-salt/brine/cmd/internal/repository"
 	"github.com/brine-salt/brine/cmd/internal/update"
 	"github.com/brine-salt/brine/internal/buildflags"
+	"github.com/brine-salt/brine/internal/testkit/prereq"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/protocol/events"
 )
@@ -89,9 +90,7 @@ func goBuild(t *testing.T, dir, out string, args ...string) {
 
 func newFleet(t *testing.T) *fleet {
 	t.Helper()
-	if os.Getuid() != 0 {
-		t.Skip("update.yaml is a file of root")
-	}
+	prereq.Root(t)                    // update.yaml is a file of root
 	dir, err := os.MkdirTemp("", "u") // sockets need short paths
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/brine-salt/brine/internal/testkit/prereq"
 	"github.com/brine-salt/brine/modules"
 )
 
@@ -169,9 +170,7 @@ func TestSealedPrograms(t *testing.T) {
 
 // TestSealIsRoots: a file that another user could have written is refused, and the minion does not start without it.
 func TestSealIsRoots(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root can give files to root")
-	}
+	prereq.Root(t) // only root can give files to root
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // as /etc/salt
 		t.Fatal(err)

@@ -60,7 +60,7 @@ type Repository struct {
 	Now       func() time.Time
 }
 
-// NewKey writes a new private key to a file. The file must not exist.
+// NewKey writes a new private key to a file. The file must not exist. A missing directory is created with mode 0700.
 func NewKey(path string) error {
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -69,6 +69,9 @@ func NewKey(path string) error {
 	der, err := x509.MarshalPKCS8PrivateKey(private)
 	if err != nil {
 		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("cannot make the directory of a key: %w", err)
 	}
 	return atomicfile.Create(path, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600)
 }

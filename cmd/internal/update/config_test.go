@@ -52,9 +52,7 @@ func TestConfig(t *testing.T) {
 
 // TestConfigIsRoots: a file that another user could have written is refused. Without a file, updates are off.
 func TestConfigIsRoots(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Skip("it needs root to give files away")
-	}
+	prereq.Root(t) // it needs root to give files away
 	dir := t.TempDir()
 	if c, err := LoadConfig(dir); err != nil || c.Enabled || c.StateDir != "/var/lib/brine-update" || c.Health != time.Minute {
 		t.Errorf("without a file: %+v %v", c, err)
@@ -158,9 +156,7 @@ func TestSample(t *testing.T) {
 
 // TestCommands tests the output and exit codes of the commands.
 func TestCommands(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Skip("update.yaml is a file of root")
-	}
+	prereq.Root(t) // update.yaml is a file of root
 	l, u := linuxLab(t)
 	l.must(os.WriteFile(filepath.Join(u.Dir, "minion"), []byte("id: host\nroot_dir: "+u.Dir+"\n"), 0o644))
 	write := func(enabled string) {

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"io"
 	"io/fs"
 	"maps"
@@ -16,7 +17,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,6 +24,7 @@ import (
 	"github.com/theupdateframework/go-tuf/v2/metadata"
 
 	"github.com/brine-salt/brine/cmd/internal/repository"
+	"github.com/brine-salt/brine/cmd/internal/update/layout"
 )
 
 // fakeProgram returns the header of a program for a processor, followed by a text.
@@ -45,8 +46,7 @@ type lab struct {
 	client *Repository
 	now    time.Time
 	// answer, if set, may respond instead of the server; it returns false to let the server respond with its file.
-	answer   func(w http.ResponseWriter, r *http.Request) bool
-	restored atomic.Bool // the server only serves its files; an abandoned request may still read answer
+	answer func(w http.ResponseWriter, r *http.Request) bool
 }
 
 const testPlatform = "linux-amd64"
@@ -62,7 +62,7 @@ func newLab(t *testing.T) *lab {
 	l.must(l.repo.Init())
 	files := http.FileServer(http.Dir(l.repo.Dir))
 	l.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if l.restored.Load() || l.answer == nil || !l.answer(w, r) {
+		if l.answer == nil || !l.answer(w, r) {
 			files.ServeHTTP(w, r)
 		}
 	}))
@@ -125,14 +125,119 @@ func (l *lab) files() map[string]string {
 	return all
 }
 
+// tree returns the modes, link targets and contents of everything below a directory, by relative path.
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	if err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, _ := filepath.Rel(dir, path)
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		all[rel] = info.Mode().String()
+		var b []byte
+		switch {
+		case info.Mode().IsRegular():
+			b, err = os.ReadFile(path)
+			all[rel] += " " + string(b)
+		case info.Mode().Type() == fs.ModeSymlink:
+			to, err := os.Readlink(path)
+			all[rel] += " " + to
+			return err
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// quietHost creates a host whose minion is in slot a, with the previous version in slot b. Its programs cannot run. The
+// lab's client uses its state directory.
+func (l *lab) quietHost() *Updater {
+	l.t.Helper()
+	dir := l.t.TempDir()
+	u := updaterOf(&Config{Dir: dir, Enabled: true, Sources: []string{l.server.URL}, Channel: "stable", Root: l.client.Root,
+		Program: filepath.Join(dir, "bin", layout.Program), StateDir: filepath.Join(dir, "state"), Health: time.Second, Download: time.Minute})
+	u.Now = func() time.Time { return l.now }
+	l.client.StateDir = u.StateDir
+	for _, slot := range slotNames {
+		l.must(os.MkdirAll(filepath.Dir(u.slotProgram(slot)), 0o755))
+		l.must(os.WriteFile(u.slotProgram(slot), []byte("in slot "+slot), 0o644))
+	}
+	l.must(os.Mkdir(filepath.Dir(u.Program), 0o755))
+	l.must(os.Symlink(u.slotProgram("a"), u.Program))
+	l.must(u.set(func(s *State) { s.Slots = map[string]string{"a": "1.0.0", "b": "0.9.0"} }))
+	return u
+}
+
+// trustedOf returns the metadata that a host trusts.
+func trustedOf(t *testing.T, files map[string]string) (had trusted) {
+	t.Helper()
+	if text := files[trustedFile]; text != "" {
+		if err := json.Unmarshal([]byte(text), &had); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return had
+}
+
+// verified checks the signatures of all metadata that the host stored since before.
+func verified(t *testing.T, before, files map[string]string) {
+	t.Helper()
+	old, had := trustedOf(t, before), trustedOf(t, files)
+	if len(had.Roles) == 0 {
+		return
+	}
+	root, err := metadata.Root().FromBytes([]byte(had.Roles[metadata.ROOT]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	targets := map[string]*metadata.Metadata[metadata.TargetsType]{}
+	for role, text := range had.Roles {
+		if role != metadata.ROOT && role != metadata.TIMESTAMP && role != metadata.SNAPSHOT {
+			if targets[role], err = metadata.Targets().FromBytes([]byte(text)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for role, text := range had.Roles {
+		if text == old.Roles[role] {
+			continue // it may have been signed with a key that is revoked now
+		}
+		var err error
+		switch channel, _, platform := strings.Cut(role, "-"); {
+		case role == metadata.ROOT:
+			err = root.VerifyDelegate(role, root)
+		case role == metadata.TIMESTAMP:
+			m, e := metadata.Timestamp().FromBytes([]byte(text))
+			err = errors.Join(e, root.VerifyDelegate(role, m))
+		case role == metadata.SNAPSHOT:
+			m, e := metadata.Snapshot().FromBytes([]byte(text))
+			err = errors.Join(e, root.VerifyDelegate(role, m))
+		case role == metadata.TARGETS:
+			err = root.VerifyDelegate(role, targets[role])
+		case platform:
+			err = targets[channel].VerifyDelegate(role, targets[role])
+		default:
+			err = targets[metadata.TARGETS].VerifyDelegate(role, targets[role])
+		}
+		if err != nil {
+			t.Errorf("the host trusts %s: %v", role, err)
+		}
+	}
+}
+
 // versions returns the versions of the metadata that the host trusts.
 func versions(t *testing.T, files map[string]string) map[string]int64 {
 	t.Helper()
-	var had trusted
-	if text := files[trustedFile]; text == "" {
+	had := trustedOf(t, files)
+	if len(had.Roles) == 0 {
 		return nil
-	} else if err := json.Unmarshal([]byte(text), &had); err != nil {
-		t.Fatal(err)
 	}
 	out := map[string]int64{}
 	for role, text := range had.Roles {
@@ -198,8 +303,8 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// TestRefusals tests what an updater refuses. A refusal leaves nothing new on the disk except verified metadata
-// (keeps): no program and no temporary file.
+// TestRefusals tests what an updater refuses. A refusal leaves every file of the host as it was, and no temporary file. Only the
+// state records the check, and verified metadata is stored (keeps).
 func TestRefusals(t *testing.T) {
 	program := fakeProgram(elf.EM_X86_64, "program")
 	sum := sha256.Sum256(program)
@@ -405,29 +510,38 @@ func TestRefusals(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel() // the test mostly waits for fsync
 			l := newLab(t)
+			u := l.quietHost()
 			c.run(l)
-			before := versions(t, l.files())
-			_, p, err := l.fetch("", "")
-			if p != nil || err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "cannot take an update from http://") {
-				t.Fatalf("program %v, error %v, want %q", p != nil, err, c.want)
+			u.Download = l.client.Download
+			before, old := tree(t, u.Dir), l.files()
+			had := versions(t, old)
+			_, err := u.Run(t.Context(), Request{})
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "cannot take an update from http://") {
+				t.Fatalf("error %v, want %q", err, c.want)
 			}
 			t.Log(err)
-			files := l.files()
-			if extra := slices.DeleteFunc(slices.Sorted(maps.Keys(files)), func(n string) bool { return n == trustedFile }); len(extra) > 0 {
-				t.Errorf("there are left %v", extra)
+			after, files := tree(t, u.Dir), l.files()
+			for _, name := range []string{stateFile, trustedFile} { // compared below
+				delete(before, filepath.Join("state", name))
+				delete(after, filepath.Join("state", name))
+			}
+			if d := cmp.Diff(before, after); d != "" {
+				t.Errorf("the host has other files than before:\n%s", d)
+			}
+			s, stateErr := u.readState()
+			l.must(stateErr)
+			if d := cmp.Diff(&State{Slots: map[string]string{"a": "1.0.0", "b": "0.9.0"}, Checked: l.now.Unix(), Result: err.Error()}, s); d != "" {
+				t.Errorf("state:\n%s", d)
 			}
 			if strings.Contains(files[trustedFile], "program") {
 				t.Error("the program is on the disk")
 			}
-			// Stored metadata is verified: the client can open with it.
-			l.restored.Store(true)
-			after := versions(t, files)
-			want := maps.Clone(before)
-			if want == nil {
-				want = after // the first check; verified below
+			verified(t, old, files)
+			if had == nil {
+				return // the first check
 			}
-			maps.Copy(want, c.keeps)
-			if d := cmp.Diff(want, after); d != "" {
+			maps.Copy(had, c.keeps)
+			if d := cmp.Diff(had, versions(t, files)); d != "" {
 				t.Errorf("trusted metadata:\n%s", d)
 			}
 		})
@@ -467,4 +581,44 @@ func compareInts(a, b int) int {
 		return 1
 	}
 	return 0
+}
+
+// TestDamagedFiles: a damaged file of the host is an error with its name and line, and nothing changes.
+func TestDamagedFiles(t *testing.T) {
+	const pinned, state, seen = "the pinned keys", stateFile, trustedFile
+	for _, c := range []struct{ file, text, want string }{
+		{pinned, "{\n\"signed\": [\n", "cannot read the pinned keys: FILE:3: unexpected end of JSON input"},
+		{pinned, "<html>", "cannot read the pinned keys: FILE:1: invalid character '<'"},
+		{pinned, "{\n}\n", "the pinned keys FILE cannot be used: "},
+		{pinned, strings.Repeat(" ", maxRoot+1), "FILE has more than 65536 bytes"},
+		{state, "{\n\"slots\": 1}\n", "cannot read the state of updates: FILE:2: json: cannot unmarshal number"},
+		{state, "{\"slots\": {},\n", "cannot read the state of updates: FILE:2: unexpected end of JSON input"},
+		{state, `{"trial": {"slot": "/etc", "back": "a"}}`, "cannot read the state of updates: FILE: the record of the trial has no slot"},
+		{seen, "{\n\n]", "cannot read what was verified before: FILE:3: invalid character ']'"},
+	} {
+		t.Run(c.want, func(t *testing.T) {
+			t.Parallel() // most of it waits for fsync
+			l := newLab(t)
+			u := l.quietHost()
+			l.add("1.1.0", fakeProgram(elf.EM_X86_64, "program"))
+			file := u.path(c.file)
+			if c.file == pinned {
+				file = u.Root
+			}
+			l.must(os.WriteFile(file, []byte(c.text), 0o600))
+			before := tree(t, u.Dir)
+			_, err := u.Run(t.Context(), Request{})
+			if want := strings.ReplaceAll(c.want, "FILE", file); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %q", err, want)
+			}
+			after := tree(t, u.Dir)
+			if c.file != state { // it notes the check
+				delete(before, "state/"+stateFile)
+				delete(after, "state/"+stateFile)
+			}
+			if d := cmp.Diff(before, after); d != "" {
+				t.Errorf("%s %q: the host has other files than before:\n%s", c.file, c.text, d)
+			}
+		})
+	}
 }

@@ -93,7 +93,7 @@ func (u *Updater) readState() (*State, error) {
 		err = errors.New("the record of the trial has no slot")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the state of updates: %s: %w", u.path(stateFile), err)
+		return nil, fmt.Errorf("cannot read the state of updates: %w", inFile(u.path(stateFile), text, err))
 	}
 	if s.Slots == nil {
 		s.Slots = map[string]string{}

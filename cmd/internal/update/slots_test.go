@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/brine-salt/brine/cmd/internal/update/layout"
+	"github.com/brine-salt/brine/internal/testkit/prereq"
 )
 
 // helperVar makes the test program an updater that kills itself at the step with this number.
@@ -317,9 +318,7 @@ func TestOffInBetween(t *testing.T) {
 // TestSealSwitch: the seal's switch for updates applies to masters; an administrator can update a sealed host.
 func TestSealSwitch(t *testing.T) {
 	l, u := linuxLab(t)
-	if os.Getuid() != 0 {
-		t.Skip("a seal is a file of root")
-	}
+	prereq.Root(t) // a seal is a file of root
 	seal := filepath.Join(u.Dir, "seal.yaml")
 	l.must(os.WriteFile(seal, []byte("functions: []\n"), 0o644))
 	if _, err := u.Run(t.Context(), Request{Ordered: true}); !errors.Is(err, ErrOff) || !strings.HasSuffix(err.Error(), "for masters: "+seal+" does not say update: true") {

@@ -77,6 +77,9 @@ func (r *Repository) Fetch(ctx context.Context, source, version string, takes fu
 	if err != nil {
 		return "", nil, fmt.Errorf("cannot read the pinned keys: %w", err)
 	}
+	if err := json.Unmarshal(pinned, new(any)); err != nil {
+		return "", nil, fmt.Errorf("cannot read the pinned keys: %w", inFile(r.Root, pinned, err))
+	}
 	t, err := r.load(pinned)
 	if err != nil {
 		return "", nil, err
@@ -123,7 +126,7 @@ func (r *Repository) open(ctx context.Context, dir, source string, pinned []byte
 		PrefixTargetsWithHash: true,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("the pinned keys cannot be used: %w", err)
+		return nil, fmt.Errorf("the pinned keys %s cannot be used: %w", r.Root, err)
 	}
 	clock := r.Now()
 	now := clock
@@ -226,7 +229,7 @@ func (r *Repository) load(pinned []byte) (*trusted, error) {
 		err = json.Unmarshal(text, &had)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot read what was verified before: %s: %w. Remove it to begin with the pinned keys again", path, err)
+		return nil, fmt.Errorf("cannot read what was verified before: %w. Remove it to begin with the pinned keys again", inFile(path, text, err))
 	}
 	if had.Pinned != now.Pinned {
 		return now, nil
@@ -261,6 +264,9 @@ func (r *Repository) save(dir string, t *trusted) error {
 			t.Roles[role] = string(text)
 		}
 	}
+	if len(t.Roles) == 0 {
+		return nil
+	}
 	text, err := json.Marshal(t)
 	if err != nil {
 		return err
@@ -269,6 +275,22 @@ func (r *Repository) save(dir string, t *trusted) error {
 		return nil
 	}
 	return atomicfile.WriteFile(filepath.Join(r.StateDir, trustedFile), text, 0o600)
+}
+
+// inFile adds the name of a JSON file to an error, and the line if the error has a position.
+func inFile(path string, text []byte, err error) error {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	at := int64(0)
+	switch {
+	case errors.As(err, &syntax):
+		at = syntax.Offset
+	case errors.As(err, &kind):
+		at = kind.Offset
+	default:
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return fmt.Errorf("%s:%d: %w", path, 1+bytes.Count(text[:at], []byte{'\n'}), err)
 }
 
 // readLimit reads a file of at most limit bytes.
