@@ -38,17 +38,25 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// testMinion runs a minion as a program: test-minion CONFIGFILE.
+// testMinion runs one minion, or several, as a program: test-minion CONFIGFILE....
 func testMinion() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	m, err := newMinion(os.Args[1], slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})))
-	if err == nil {
-		err = m.Run(ctx)
+	ended := make(chan error)
+	for _, file := range os.Args[1:] {
+		go func() {
+			m, err := newMinion(file, slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})))
+			if err == nil {
+				err = m.Run(ctx)
+			}
+			ended <- err
+		}()
 	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+	for range os.Args[1:] {
+		if err := <-ended; err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 	}
 }
 

@@ -93,7 +93,7 @@ type Result struct {
 	// Ordered is Return with maps of known order as payload.OrderedMap.
 	Ordered any
 	Success bool
-	// Retcode is 1 if the function failed, else 0. Failed runs have it in their event.
+	// Retcode is 1 if the function failed, or the code that it set, else 0. Failed runs have it in their event.
 	Retcode int
 	// Missing means that the function does not exist. Nothing ran and no event was fired.
 	Missing bool
@@ -131,8 +131,9 @@ func (c *Client) Call(ctx context.Context, q Request) Result {
 	data := map[string]any{"fun": c.kind + "." + q.Fun, "jid": q.JID, "user": q.User,
 		"fun_args": funArgs}
 	c.fireEvent(ctx, q.JID, "new", data)
+	job := &modules.Context{}
 	out := c.registry.Run(ctx, c.env,
-		modules.Request{Fun: q.Fun, JID: q.JID, Args: q.Args, Kwargs: q.Kwargs,
+		modules.Request{Fun: q.Fun, JID: q.JID, Args: q.Args, Kwargs: q.Kwargs, Context: job,
 			Progress: func(item any) {
 				if m, ok := item.(map[string]any); ok {
 					if c.host.Progress != nil {
@@ -158,6 +159,8 @@ func (c *Client) Call(ctx context.Context, q Request) Result {
 		res.Return = "Exception occurred in " + c.kind + " " + q.Fun + ": " + out.Err.Error()
 		res.Ordered = res.Return
 		res.Success, res.Retcode = false, 1
+	case job.Retcode() != 0: // as in stock, only the code that the function set counts
+		res.Success, res.Retcode = false, job.Retcode()
 	}
 	if m, ok := res.Return.(map[string]any); ok && res.Success {
 		if state, ok := m["data"].(map[string]any); ok {

@@ -4,12 +4,14 @@
 package rings
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/brine-salt/brine/internal/backoff"
@@ -42,6 +44,8 @@ version
     The version, the newest one of each minion's channel by default.
 canary
     Globs of minions that are the first ring.
+canary_count
+    In each further ring, so many minions are updated before the others.
 rings
     Percentages of the minions, by a hash of their ids: each ring has those that were in none before.
 pause
@@ -53,7 +57,8 @@ settle
 
     salt-run update.rings canary='[canary*]' rings='[10, 50, 100]' pause=600 fail_percent=5`,
 			Params: []modules.Param{{Name: "tgt", Default: "*"}, {Name: "tgt_type", Default: "glob"}, {Name: "version", Default: ""},
-				{Name: "canary", Default: ""}, {Name: "rings", Default: []any{int64(10), int64(50), int64(100)}}, {Name: "pause", Default: int64(0)},
+				{Name: "canary", Default: ""}, {Name: "canary_count", Default: int64(0), Type: modules.Int},
+				{Name: "rings", Default: []any{int64(10), int64(50), int64(100)}}, {Name: "pause", Default: int64(0)},
 				{Name: "fail_percent", Default: int64(0), Type: modules.Int}, {Name: "settle", Default: int64(180)}},
 			Run: f.rings},
 	}}
@@ -91,7 +96,8 @@ func (f funcs) rings(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := divide(ids, texts(c.Value("canary")), c.Value("rings"))
+	count, _ := c.Value("canary_count").(int64)
+	list, err := divide(ids, texts(c.Value("canary")), count, c.Value("rings"))
 	if err != nil {
 		return nil, err
 	}
@@ -138,13 +144,16 @@ func Place(id string) int64 {
 	return int64(binary.BigEndian.Uint64(sum[:]) % 100)
 }
 
-// divide divides the minions into rings. Empty rings are left out.
-func divide(ids, canary []string, percentages any) ([]ring, error) {
+// divide divides the minions into rings, in the order of their places. Of each percentage, count minions are a ring of
+// their own before the others. Empty rings are left out.
+func divide(ids, canary []string, count int64, percentages any) ([]ring, error) {
 	parts, ok := percentages.([]any)
 	if !ok || len(parts) == 0 {
 		return nil, modules.Errorf("cannot update in rings: rings must be a list of percentages, not %v", percentages)
 	}
-	left := slices.Sorted(slices.Values(ids))
+	left := slices.SortedFunc(slices.Values(ids), func(a, b string) int {
+		return cmp.Or(int(Place(a)-Place(b)), strings.Compare(a, b))
+	})
 	var list []ring
 	take := func(name string, in func(id string) bool) {
 		r := ring{name: name, failed: map[string]string{}}
@@ -155,6 +164,7 @@ func divide(ids, canary []string, percentages any) ([]ring, error) {
 			r.ids = append(r.ids, id)
 			return true
 		})
+		slices.Sort(r.ids)
 		if len(r.ids) > 0 {
 			list = append(list, r)
 		}
@@ -169,7 +179,12 @@ func divide(ids, canary []string, percentages any) ([]ring, error) {
 			return nil, modules.Errorf("cannot update in rings: the percentages must grow, up to 100: %v", parts)
 		}
 		before = percent
-		take(fmt.Sprintf("%d %%", percent), func(id string) bool { return Place(id) < percent })
+		name, n := fmt.Sprintf("%d %%", percent), count
+		take("canary of "+name, func(id string) bool {
+			n--
+			return n >= 0 && Place(id) < percent // left begins with the lowest places
+		})
+		take(name, func(id string) bool { return Place(id) < percent })
 	}
 	return list, nil
 }

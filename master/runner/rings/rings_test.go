@@ -118,6 +118,35 @@ func TestRings(t *testing.T) {
 	}
 }
 
+// TestRingCanaries: of each ring, the minions with the lowest places are updated before the others, and they stop it.
+func TestRingCanaries(t *testing.T) {
+	f := newFleet(200)
+	kwargs := map[string]any{"canary": "canary*", "canary_count": int64(2), "rings": []any{int64(10), int64(100)}}
+	if r := f.run(t, kwargs); r.Retcode != 0 || len(f.asked) != 5 {
+		t.Fatalf("%+v, asked %d times", r, len(f.asked))
+	}
+	for _, i := range []int{1, 3} {
+		if len(f.asked[i]) != 2 || len(f.asked[i+1]) < 8 {
+			t.Fatalf("canaries %v of %d others", f.asked[i], len(f.asked[i+1]))
+		}
+		for _, id := range f.asked[i+1] {
+			if Place(id) < max(Place(f.asked[i][0]), Place(f.asked[i][1])) {
+				t.Errorf("%s has a lower place than %v", id, f.asked[i])
+			}
+		}
+	}
+	if name := f.fired[1]["ring"]; name != "canary of 10 %" {
+		t.Errorf("the ring is %v", name)
+	}
+
+	g := newFleet(200)
+	g.bad[f.asked[3][1]] = true
+	r := g.run(t, kwargs)
+	if got := r.Return.(map[string]any); r.Retcode != 1 || got["stopped"] != "1 of 2 minions failed in ring canary of 100 %, more than 0 %" || len(g.asked) != 4 {
+		t.Errorf("%+v, asked %d times", r, len(g.asked))
+	}
+}
+
 // TestRingsStop: a canary that goes back stops everything; in a ring so many percent may fail, and not one more.
 func TestRingsStop(t *testing.T) {
 	f := newFleet(20)
