@@ -307,7 +307,8 @@ COVERED := 78
 coverage:
 	$(GO) run ./cmd/internal/coverage -least $(COVERED) $(ARGS)
 
-# The imports of modules/all, states/all and modules/returners/all, from the packages that are there.
+# The imports of modules/all, states/all and modules/returners/all, from the packages that are there, and the compressed documentation of functions
+# from each docs.txt.
 shims:
 	$(GO) run ./cmd/internal/shims
 

@@ -176,8 +176,9 @@ func (e *NotAvailableError) Error() string {
 	return fmt.Sprintf("'%s' is not available.", e.Fun)
 }
 
-// errorText returns the text that a failed call returns to the master (salt/minion.py _thread_return).
-func errorText(fun string, doc string, err error) string {
+// errorText returns the text that a failed call returns to the master (salt/minion.py _thread_return). help returns
+// the documentation of the function.
+func errorText(fun string, help func() string, err error) string {
 	var (
 		exec    *ExecError
 		usage   *UsageError
@@ -196,7 +197,7 @@ func errorText(fun string, doc string, err error) string {
 	case errors.As(err, &usage):
 		return fmt.Sprintf("ERROR executing '%s': %s", fun, err)
 	case errors.As(err, &typ):
-		return fmt.Sprintf("Passed invalid arguments to %s: %s\n%s", fun, err, doc)
+		return fmt.Sprintf("Passed invalid arguments to %s: %s\n%s", fun, err, help())
 	case errors.As(err, &crash):
 		return fmt.Sprintf("The minion function caused an exception: %s\n%s", crash.value, crash.stack)
 	}

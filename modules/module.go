@@ -20,7 +20,6 @@ import (
 	"context"
 	"iter"
 	"maps"
-	"strings"
 )
 
 // Func is the body of an execution function. It must return soon after ctx ends.
@@ -40,12 +39,16 @@ type Module struct {
 	Available func(e *Env) (ok bool, reason string)
 	// Funcs are the module's functions.
 	Funcs []Def
+	// Docs is the content of docs.txt.gz, which holds the documentation of the functions that have no Doc. It stays
+	// compressed until somebody asks for documentation. nil means that every function has its Doc.
+	Docs *string
 	// Discover returns functions that programs on this host define, in addition to Funcs. An error makes the module
 	// unavailable. It is called after Available when the module is first looked up, and again after [Registry.Reset].
 	// It must limit its own run time. nil means that there are only Funcs.
 	Discover func(e *Env) (Found, error)
 
-	found []Found // what Discover returned
+	found []Found   // what Discover returned
+	docs  []*string // Docs of other modules, from which it has functions
 }
 
 // Found holds functions that programs of a host define. There may be thousands, so each declaration is created on
@@ -105,7 +108,7 @@ type Def struct {
 	Name string
 	// Python is the name of Salt's Python function, if it differs (true_ for test.true). Error texts contain it.
 	Python string
-	// Doc says what the function does and describes its arguments.
+	// Doc says what the function does and describes its arguments. It is empty if Docs of the module has it.
 	Doc string
 	// Example is a command line that calls the function, or several, each in a line of its own.
 	Example string
@@ -177,15 +180,6 @@ func (t Type) schema() string {
 		return "object"
 	}
 	return ""
-}
-
-// Help returns the text of sys.doc: Doc, with the example below it.
-func (d *Def) Help() string {
-	if d.Example == "" {
-		return d.Doc
-	}
-	lines := strings.ReplaceAll(d.Example, "\n", "\n    ")
-	return strings.TrimRight(d.Doc, "\n") + "\n\nCLI Example:\n\n    " + lines + "\n"
 }
 
 func (d *Def) python() string {

@@ -176,6 +176,7 @@ func (m *Module) with(other *Module) *Module {
 		}
 	}
 	all.found = append(slices.Clone(m.found), other.found...)
+	all.Docs, all.docs = nil, slices.Concat(m.allDocs(), other.allDocs())
 	return &all
 }
 
@@ -376,11 +377,11 @@ func (r *Registry) Run(ctx context.Context, e *Env, q Request) Result {
 	c := &Call{Env: e, Fun: q.Fun, JID: q.JID, registry: r, job: job, progress: q.Progress}
 	def, err := r.Lookup(q.Fun, e)
 	if err != nil {
-		return r.failed(e, q.Fun, nil, e.NoteRefusal(q.Fun, err))
+		return r.failed(e, q.Fun, e.NoteRefusal(q.Fun, err))
 	}
 	v, err := def.run(ctx, c, q.Args, q.Kwargs, q.Pub)
 	if err != nil {
-		return r.failed(e, q.Fun, def, err)
+		return r.failed(e, q.Fun, err)
 	}
 	res := Result{Return: v, Retcode: job.Retcode(), Out: def.Out}
 	switch v.(type) {
@@ -400,17 +401,13 @@ func (r *Registry) Run(ctx context.Context, e *Env, q Request) Result {
 	return res
 }
 
-func (r *Registry) failed(e *Env, fun string, def *Def, err error) Result {
+func (r *Registry) failed(e *Env, fun string, err error) Result {
 	res := Result{Retcode: 1, Out: "nested", Err: err} // whatever the function set before it failed
 	var exit *ExitError
 	if errors.As(err, &exit) && exit.Code != 0 {
 		res.Retcode = exit.Code
 	}
-	doc := ""
-	if def != nil {
-		doc = def.Help()
-	}
-	res.Return = errorText(fun, doc, err)
+	res.Return = errorText(fun, func() string { return r.Help(e, fun) }, err)
 	var absent *NotAvailableError
 	if errors.As(err, &absent) && absent.Fun == fun {
 		if docs := r.Docs(e, fun+"*"); len(docs) > 0 {
@@ -484,16 +481,33 @@ func (d *Def) run(ctx context.Context, c *Call, args []any, kwargs, pub map[stri
 	return d.Run(ctx, c)
 }
 
+// Help returns the documentation of one function, "" if this host has no such function.
+func (r *Registry) Help(e *Env, fun string) string {
+	if _, err := r.Lookup(fun, e); err != nil {
+		return ""
+	}
+	mod, name, _ := strings.Cut(fun, ".")
+	c := r.pick(mod, e)
+	if c.module == nil {
+		return "" // the modules were reset in between
+	}
+	return c.module.help(name)
+}
+
 // Docs implements sys.doc: it returns the documentation of every function whose name matches the pattern. The pattern
 // is the name of a module or function, with an optional "*" at its end; "" matches everything.
 func (r *Registry) Docs(e *Env, pattern string) map[string]any {
 	docs := map[string]any{}
 	prefix, glob := strings.CutSuffix(pattern, "*")
 	for _, m := range r.Modules(e) {
+		var documented *Module
 		for fun := range m.Names() {
 			name := m.Called() + "." + fun
 			if pattern == "" || name == pattern || m.Called() == pattern || glob && strings.HasPrefix(name, prefix) {
-				docs[name] = m.Def(fun).Help()
+				if documented == nil {
+					documented = m.Documented()
+				}
+				docs[name] = documented.Def(fun).Help()
 			}
 		}
 	}

@@ -18,6 +18,8 @@ type Module struct {
 	Virtual string
 	// Doc describes the module (sys.state_doc of the bare module name).
 	Doc string
+	// Docs is the content of docs.txt.gz, as that of a [modules.Module].
+	Docs *string
 	// Available reports whether this host can use the module, and why not; nil means always. Salt's __virtual__.
 	Available func(e *modules.Env) (ok bool, reason string)
 	// Needs is an execution function without which the host cannot use the module. Otherwise is the reason that is
@@ -48,7 +50,7 @@ func (m *Module) Called() string {
 type Def struct {
 	// Name is the name after the dot. Python is the name of Salt's Python function, where it differs.
 	Name, Python string
-	// Doc is the text that sys.state_doc shows.
+	// Doc is the text that sys.state_doc shows. It is empty if Docs of the module has it.
 	Doc string
 	// Params are the named parameters in Salt's order.
 	Params []modules.Param
@@ -76,7 +78,7 @@ func (m *Module) findDef(fun string) *Def {
 // Declare returns the module in the form in which [modules.Env] lists modules, with the special functions that
 // Salt's loader shows among the others.
 func (m *Module) Declare() *modules.Module {
-	d := &modules.Module{Name: m.Name, Virtual: m.Virtual, Doc: m.Doc, Available: m.Available}
+	d := &modules.Module{Name: m.Name, Virtual: m.Virtual, Doc: m.Doc, Docs: m.Docs, Available: m.Available}
 	for i := range m.Funcs {
 		d.Funcs = append(d.Funcs, m.Funcs[i].moduleDef())
 	}

@@ -151,7 +151,8 @@ func (c *Client) Call(ctx context.Context, q Request) Result {
 	var usage *modules.UsageError
 	switch {
 	case errors.As(out.Err, &invalid), errors.As(out.Err, &usage):
-		res.Return = "\nPassed invalid arguments: " + out.Err.Error() + "\n\nUsage:\n" + def.Help()
+		res.Return = "\nPassed invalid arguments: " + out.Err.Error() + "\n\nUsage:\n" +
+			c.registry.Help(c.env, q.Fun)
 		res.Ordered = res.Return
 		// Stock returns this text, or the exception of the argument check.
 		res.Success = c.kind != "wheel" || !q.Named
@@ -219,9 +220,7 @@ func (c *Client) Docs(name string) map[string]string {
 		if name != "" && fun != name && !strings.HasPrefix(fun, prefix) {
 			continue
 		}
-		if def, err := c.registry.Lookup(fun, c.env); err == nil {
-			out[fun] = def.Help()
-		}
+		out[fun] = c.registry.Help(c.env, fun)
 	}
 	return out
 }

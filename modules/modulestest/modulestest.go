@@ -35,6 +35,7 @@ func Run(t *testing.T, m *modules.Module) {
 }
 
 func declarations(t *testing.T, m *modules.Module) {
+	m = m.Documented()
 	if !name(m.Name) || m.Virtual != "" && !name(m.Virtual) {
 		t.Errorf("module name %q, virtual %q", m.Name, m.Virtual)
 	}
@@ -65,6 +66,7 @@ func declarations(t *testing.T, m *modules.Module) {
 // documentation that begins with a sentence and has an example. Modules of others need not.
 func House(t *testing.T, m *modules.Module) {
 	t.Helper()
+	m = m.Documented()
 	if !strings.HasSuffix(m.Doc, ".") {
 		t.Errorf("the documentation of module %s is not a sentence: %q", m.Name, m.Doc)
 	}

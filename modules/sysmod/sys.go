@@ -103,12 +103,16 @@ func (f functions) documentation(c *modules.Call, withModules bool) (any, error)
 	if len(args) == 0 {
 		args = []string{""}
 	}
-	docs := map[string]any{}
+	docs, shown := map[string]any{}, functions{in: map[string]*modules.Module{}}
 	for _, name := range args {
 		for _, fun := range f.pick(name) {
-			docs[fun] = f.def(fun).Help()
+			mod := module(fun)
+			if shown.in[mod] == nil {
+				shown.in[mod] = f.in[mod].Documented()
+			}
+			docs[fun] = shown.def(fun).Help()
 			if withModules {
-				docs[module(fun)] = f.in[module(fun)].Doc
+				docs[mod] = shown.in[mod].Doc
 			}
 		}
 	}

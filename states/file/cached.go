@@ -14,14 +14,14 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-var cachedDef = states.Def{Name: "cached", Doc: cachedDoc, Params: []modules.Param{
+var cachedDef = states.Def{Name: "cached", Params: []modules.Param{
 	{Name: "name"}, {Name: "source_hash", Default: ""}, {Name: "source_hash_name", Optional: true},
 	{Name: "skip_verify", Default: false}, {Name: "saltenv", Default: "base"}, {Name: "use_etag", Default: false},
 	{Name: "source_hash_sig", Optional: true}, {Name: "signed_by_any", Optional: true}, {Name: "signed_by_all", Optional: true},
 	{Name: "keyring", Optional: true}, {Name: "gnupghome", Optional: true},
 }, Run: func(ctx context.Context, c *states.Call) (*states.Result, error) { return cached(on(ctx, c)) }}
 
-var notCachedDef = states.Def{Name: "not_cached", Doc: notCachedDoc, Params: []modules.Param{
+var notCachedDef = states.Def{Name: "not_cached", Params: []modules.Param{
 	{Name: "name"}, {Name: "saltenv", Default: "base"},
 }, Run: func(ctx context.Context, c *states.Call) (*states.Result, error) { return notCached(on(ctx, c)) }}
 

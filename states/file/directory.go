@@ -16,7 +16,7 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-var directoryDef = states.Def{Name: "directory", Doc: directoryDoc, Params: []modules.Param{
+var directoryDef = states.Def{Name: "directory", Params: []modules.Param{
 	{Name: "name"}, {Name: "user", Optional: true}, {Name: "group", Optional: true}, {Name: "recurse", Optional: true},
 	{Name: "max_depth", Optional: true}, {Name: "dir_mode", Optional: true}, {Name: "file_mode", Optional: true},
 	{Name: "makedirs", Default: false}, {Name: "clean", Default: false}, {Name: "require", Optional: true},

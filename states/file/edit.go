@@ -20,75 +20,16 @@ var (
 	encoding  = modules.Param{Name: "encoding", Optional: true}
 )
 
-var commentDef = states.Def{Name: "comment", Doc: commentDoc, Params: []modules.Param{nameParam, {Name: "regex"}, {Name: "char", Default: "#"}, {Name: "backup", Default: ".bak"},
+var commentDef = states.Def{Name: "comment", Params: []modules.Param{nameParam, {Name: "regex"}, {Name: "char", Default: "#"}, {Name: "backup", Default: ".bak"},
 	{Name: "ignore_missing", Default: false}, encoding, {Name: "encoding_errors", Default: "strict"}}, Run: comment}
 
-const commentDoc = `Make comments of the lines of a file that match.
-
-name
-    the file, an absolute path
-regex
-    the regular expression; an anchor at its beginning is not needed
-char
-    what makes a line a comment
-backup
-    the ending of the backup's name; false for no backup
-ignore_missing
-    it is no failure that no line matches
-encoding
-    the encoding of the file
-encoding_errors
-    what to do with bytes that the encoding does not have: strict, ignore or replace`
-
-var uncommentDef = states.Def{Name: "uncomment", Doc: uncommentDoc, Params: []modules.Param{nameParam, {Name: "regex"}, {Name: "char", Default: "#"}, {Name: "backup", Default: ".bak"}},
+var uncommentDef = states.Def{Name: "uncomment", Params: []modules.Param{nameParam, {Name: "regex"}, {Name: "char", Default: "#"}, {Name: "backup", Default: ".bak"}},
 	Run: uncomment}
 
-const uncommentDoc = `Make lines of comments that match.
-
-name
-    the file, an absolute path
-regex
-    the regular expression, without the comment character
-char
-    what makes a line a comment
-backup
-    the ending of the backup's name; false for no backup`
-
-var replaceDef = states.Def{Name: "replace", Doc: replaceDoc, Params: []modules.Param{nameParam, {Name: "pattern"}, {Name: "repl"}, {Name: "count", Default: int64(0)},
+var replaceDef = states.Def{Name: "replace", Params: []modules.Param{nameParam, {Name: "pattern"}, {Name: "repl"}, {Name: "count", Default: int64(0)},
 	{Name: "flags", Default: int64(8)}, {Name: "bufsize", Default: int64(1)}, {Name: "append_if_not_found", Default: false},
 	{Name: "prepend_if_not_found", Default: false}, {Name: "not_found_content", Optional: true}, {Name: "backup", Default: ".bak"}, {Name: "show_changes", Default: true},
 	{Name: "ignore_if_missing", Default: false}, {Name: "backslash_literal", Default: false}, encoding}, Run: replace}
-
-const replaceDoc = `Replace what matches a regular expression.
-
-name
-    the file, an absolute path
-pattern
-    the regular expression
-repl
-    what to put in its place; it may refer to groups
-count
-    how many matches to replace at most; 0 is all
-flags
-    flags of Python's re: a number, or a list of names
-bufsize
-    how much of the file to look at: a line (1), or all of it (file)
-append_if_not_found
-    append the replacement if there is no match
-prepend_if_not_found
-    put the replacement first if there is no match
-not_found_content
-    what to append or prepend instead of the replacement
-backup
-    the ending of the backup's name; false for no backup
-show_changes
-    report a diff
-ignore_if_missing
-    it is no failure that the file is not there
-backslash_literal
-    backslashes in the replacement mean themselves
-encoding
-    the encoding of pattern and replacement`
 
 // read returns the text of a file, decoded with the encoding of the state (bytes.decode).
 func (j *job) read(name string) (string, error) {

@@ -18,52 +18,15 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-var appendDef = states.Def{Name: "append", Doc: appendDoc, Params: []modules.Param{nameParam, {Name: "text", Optional: true}, {Name: "makedirs", Default: false},
+var appendDef = states.Def{Name: "append", Params: []modules.Param{nameParam, {Name: "text", Optional: true}, {Name: "makedirs", Default: false},
 	{Name: "source", Optional: true}, {Name: "source_hash", Optional: true}, {Name: "template", Default: "jinja"},
 	{Name: "sources", Optional: true}, {Name: "source_hashes", Optional: true}, {Name: "defaults", Optional: true}, {Name: "context", Optional: true},
 	{Name: "ignore_whitespace", Default: true}, encoding, {Name: "encoding_errors", Default: "strict"}}, Run: appendTo}
 
-const appendDoc = `Have texts in a file; what is not there yet is put at its end.
-
-name
-    the file, an absolute path
-text
-    the text, or a list of them
-` + textsDoc + `ignore_whitespace
-    look for each text without regard to blanks; else it is looked for as a regular expression
-` + encodingDoc
-
-var prependDef = states.Def{Name: "prepend", Doc: prependDoc, Params: []modules.Param{nameParam, {Name: "text", Optional: true}, {Name: "makedirs", Default: false},
+var prependDef = states.Def{Name: "prepend", Params: []modules.Param{nameParam, {Name: "text", Optional: true}, {Name: "makedirs", Default: false},
 	{Name: "source", Optional: true}, {Name: "source_hash", Optional: true}, {Name: "template", Default: "jinja"},
 	{Name: "sources", Optional: true}, {Name: "source_hashes", Optional: true}, {Name: "defaults", Optional: true}, {Name: "context", Optional: true},
 	{Name: "header", Optional: true}, encoding, {Name: "encoding_errors", Default: "strict"}}, Run: prepend}
-
-const prependDoc = `Have texts in a file; what is not there yet is put at its beginning.
-
-name
-    the file, an absolute path
-text
-    the text, or a list of them
-` + textsDoc + `header
-    the texts must be the very beginning of the file
-` + encodingDoc
-
-const textsDoc = `makedirs
-    make the directory of the file
-source, source_hash
-    where the text is from instead, and its hash
-template
-    the renderer of the sources
-sources, source_hashes
-    several sources, and their hashes
-defaults, context
-    what the templates see
-`
-
-const encodingDoc = `encoding
-    the encoding of the file
-encoding_errors
-    what to do with bytes that the encoding does not have: strict, ignore or replace`
 
 // addition is the common part of append and prepend: the texts that a file must contain. The file is created if
 // necessary.

@@ -14,7 +14,7 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-var blockreplaceDef = states.Def{Name: "blockreplace", Doc: blockreplaceDoc, Params: []modules.Param{nameParam,
+var blockreplaceDef = states.Def{Name: "blockreplace", Params: []modules.Param{nameParam,
 	{Name: "marker_start", Default: "#-- start managed zone --"}, {Name: "marker_end", Default: "#-- end managed zone --"},
 	{Name: "source", Optional: true}, {Name: "source_hash", Optional: true}, {Name: "template", Default: "jinja"},
 	{Name: "sources", Optional: true}, {Name: "source_hashes", Optional: true}, {Name: "defaults", Optional: true}, {Name: "context", Optional: true},
@@ -22,45 +22,8 @@ var blockreplaceDef = states.Def{Name: "blockreplace", Doc: blockreplaceDoc, Par
 	{Name: "backup", Default: ".bak"}, {Name: "show_changes", Default: true}, {Name: "append_newline", Optional: true}, {Name: "insert_before_match", Optional: true},
 	{Name: "insert_after_match", Optional: true}}, Run: blockreplace}
 
-const blockreplaceDoc = `Have a text between two markers in a file.
-
-name
-    the file, an absolute path
-marker_start, marker_end
-    the lines around the text, or parts of them
-source, source_hash
-    where more of the text is from, and its hash
-template
-    the renderer of the sources
-sources, source_hashes
-    several sources, and their hashes
-defaults, context
-    what the templates see
-content
-    the text; what file.accumulated has for the file comes after it
-append_if_not_found, prepend_if_not_found
-    where markers that are not there are put
-backup
-    the ending of the backup's name; false for no backup
-show_changes
-    report a diff
-append_newline
-    put a line feed after the text: always, never, or if it has none (the default)
-insert_before_match, insert_after_match
-    put markers that are not there before or after the line that matches a regular expression`
-
-var accumulatedDef = states.Def{Name: "accumulated", Doc: accumulatedDoc, Params: []modules.Param{nameParam, {Name: "filename"}, {Name: "text"}},
+var accumulatedDef = states.Def{Name: "accumulated", Params: []modules.Param{nameParam, {Name: "filename"}, {Name: "text"}},
 	Kwargs: "kwargs", Run: accumulate}
-
-const accumulatedDoc = `Collect texts for a file. The state of the file must be required in this one (require_in or watch_in):
-file.managed has the texts in its template as accumulator[name], file.blockreplace puts them between its markers.
-
-name
-    the name of the collection
-filename
-    the file that the texts are for
-text
-    the text, or a list of them`
 
 // accumulators are the texts that a run has collected for files. Salt keeps them in a file of the minion's cache, since its
 // parallel states are processes.

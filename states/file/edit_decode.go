@@ -10,21 +10,8 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-var decodeDef = states.Def{Name: "decode", Doc: decodeDoc, Params: []modules.Param{nameParam, {Name: "encoded_data", Optional: true},
+var decodeDef = states.Def{Name: "decode", Params: []modules.Param{nameParam, {Name: "encoded_data", Optional: true},
 	{Name: "contents_pillar", Optional: true}, {Name: "encoding_type", Default: "base64"}, {Name: "checksum", Default: "md5"}}, Run: decode}
-
-const decodeDoc = `Have in a file what a base64 text stands for.
-
-name
-    the file
-encoded_data
-    the text
-contents_pillar
-    the place of the text in the pillar instead
-encoding_type
-    base64
-checksum
-    the hash by which the file is compared`
 
 func decode(ctx context.Context, c *states.Call) (*states.Result, error) {
 	j := on(ctx, c)

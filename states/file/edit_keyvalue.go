@@ -19,38 +19,11 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-var keyvalueDef = states.Def{Name: "keyvalue", Doc: keyvalueDoc, Params: []modules.Param{nameParam, {Name: "key", Optional: true}, {Name: "value", Optional: true},
+var keyvalueDef = states.Def{Name: "keyvalue", Params: []modules.Param{nameParam, {Name: "key", Optional: true}, {Name: "value", Optional: true},
 	{Name: "key_values", Optional: true}, {Name: "separator", Default: "="}, {Name: "append_if_not_found", Default: false},
 	{Name: "prepend_if_not_found", Default: false}, {Name: "search_only", Default: false}, {Name: "show_changes", Default: true}, {Name: "ignore_if_missing", Default: false},
 	{Name: "count", Default: int64(1)}, {Name: "uncomment", Optional: true}, {Name: "key_ignore_case", Default: false},
 	{Name: "value_ignore_case", Default: false}, {Name: "create_if_missing", Default: false}}, Run: keyvalue}
-
-const keyvalueDoc = `Have values behind keys in a file of lines like key=value.
-
-name
-    the file, an absolute path
-key, value
-    the key and its value
-key_values
-    several keys and their values instead
-separator
-    what is between a key and its value
-append_if_not_found, prepend_if_not_found
-    where keys that are not there are put
-search_only
-    not used
-show_changes
-    report a diff
-ignore_if_missing
-    it is no failure that the file is not there
-count
-    how many lines with the key there may be; -1 is any number
-uncomment
-    characters that make a line a comment: commented lines count as well, and become lines
-key_ignore_case, value_ignore_case
-    compare without regard to case
-create_if_missing
-    make a file that is not there`
 
 // keyValues is one run of file.keyvalue.
 type keyValues struct {

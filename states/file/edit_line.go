@@ -10,37 +10,10 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-var lineDef = states.Def{Name: "line", Doc: lineDoc, Params: []modules.Param{nameParam, {Name: "content", Optional: true}, {Name: "match", Optional: true},
+var lineDef = states.Def{Name: "line", Params: []modules.Param{nameParam, {Name: "content", Optional: true}, {Name: "match", Optional: true},
 	{Name: "mode", Optional: true}, {Name: "location", Optional: true}, {Name: "before", Optional: true}, {Name: "after", Optional: true},
 	{Name: "show_changes", Default: true}, {Name: "backup", Default: false}, {Name: "quiet", Default: false}, {Name: "indent", Default: true}, {Name: "create", Default: false},
 	{Name: "user", Optional: true}, {Name: "group", Optional: true}, {Name: "file_mode", Optional: true}}, Run: line}
-
-const lineDoc = `Have a line in a file, or not.
-
-name
-    the file, an absolute path
-content
-    the line
-match
-    a regular expression for the line that is replaced or deleted
-mode
-    ensure, insert, replace or delete
-location
-    where to insert: start or end
-before, after
-    regular expressions for the lines around it
-show_changes
-    report a diff
-backup
-    keep the file as it was
-quiet
-    it is no error that there is nothing to do it to
-indent
-    indent the line as its neighbours are
-create
-    make a file that is not there
-user, group, file_mode
-    the owner and mode of the file`
 
 func line(ctx context.Context, c *states.Call) (*states.Result, error) {
 	j := on(ctx, c)

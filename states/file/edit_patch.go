@@ -18,33 +18,10 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-var patchDef = states.Def{Name: "patch", Doc: patchDoc, Params: []modules.Param{nameParam, {Name: "source", Optional: true}, {Name: "source_hash", Optional: true},
+var patchDef = states.Def{Name: "patch", Params: []modules.Param{nameParam, {Name: "source", Optional: true}, {Name: "source_hash", Optional: true},
 	{Name: "source_hash_name", Optional: true}, {Name: "skip_verify", Default: false}, {Name: "template", Optional: true},
 	{Name: "context", Optional: true}, {Name: "defaults", Optional: true}, {Name: "options", Default: ""}, {Name: "reject_file", Optional: true},
 	{Name: "strip", Optional: true}, {Name: "saltenv", Optional: true}}, Kwargs: "kwargs", Run: patch}
-
-const patchDoc = `Apply a patch to a file or to the files of a directory. It takes the program patch.
-
-name
-    the file or directory, an absolute path
-source
-    where the patch is from
-source_hash, source_hash_name
-    its hash, and the file that the hash is for in a file of hashes
-skip_verify
-    take it without hash
-template
-    the renderer of the patch
-context, defaults
-    what the template sees
-options
-    options for patch
-reject_file
-    where to put what cannot be applied
-strip
-    how many leading parts of paths to take off
-saltenv
-    the environment of the source`
 
 // patching is one run of file.patch.
 type patching struct {

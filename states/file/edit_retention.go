@@ -18,19 +18,8 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-var retentionDef = states.Def{Name: "retention_schedule", Doc: retentionDoc, Params: []modules.Param{nameParam, {Name: "retain"},
+var retentionDef = states.Def{Name: "retention_schedule", Params: []modules.Param{nameParam, {Name: "retain"},
 	{Name: "strptime_format", Optional: true}, {Name: "timezone", Optional: true}}, Run: retention}
-
-const retentionDoc = `Remove old backups from a directory.
-
-name
-    the directory
-retain
-    how many files to keep, or all, of each kind: most_recent, first_of_hour, first_of_day, first_of_week, first_of_month, first_of_year
-strptime_format
-    how the names of the files tell their time; others stay. Without it the time is when the file was last changed
-timezone
-    must be none: the zone is that of the host`
 
 // dated is a file with its time as a path through the calendar, by months and by weeks.
 type dated struct {

@@ -21,42 +21,12 @@ import (
 // file.serialize differs: it knows the serializers configparser, json, keyvalue, msgpack, plist, python, yaml and yamlex, with the
 // options that matter in files. Files of YAML that it merges with are read by the rules of SLS files.
 
-var serializeDef = states.Def{Name: "serialize", Doc: serializeDoc, Params: []modules.Param{nameParam, {Name: "dataset", Optional: true},
+var serializeDef = states.Def{Name: "serialize", Params: []modules.Param{nameParam, {Name: "dataset", Optional: true},
 	{Name: "dataset_pillar", Optional: true}, {Name: "user", Optional: true}, {Name: "group", Optional: true}, {Name: "mode", Optional: true},
 	{Name: "backup", Default: ""}, {Name: "makedirs", Default: false}, {Name: "show_changes", Default: true}, {Name: "create", Default: true},
 	{Name: "merge_if_exists", Default: false}, encoding, {Name: "encoding_errors", Default: "strict"}, {Name: "serializer", Optional: true}, {Name: "serializer_opts", Optional: true},
 	{Name: "deserializer_opts", Optional: true}, {Name: "check_cmd", Optional: true}, {Name: "tmp_dir", Default: ""}, {Name: "tmp_ext", Default: ""}},
 	Kwargs: "kwargs", Run: serialize}
-
-const serializeDoc = `Have data in a file, written in a format.
-
-name
-    the file, an absolute path
-dataset
-    the data
-dataset_pillar
-    the place of the data in the pillar instead
-user, group, mode
-    the owner and mode of the file
-backup
-    keep the file as it was
-makedirs
-    make the directory of the file
-show_changes
-    report a diff
-create
-    make a file that is not there
-merge_if_exists
-    merge the data into what is in the file
-` + encodingDoc + `
-serializer
-    the format: configparser, json, keyvalue, msgpack, plist, python, yaml or yamlex; formatter is another name of this argument
-serializer_opts, deserializer_opts
-    options of the format for writing and reading
-check_cmd
-    a command that gets the name of the new file, and must succeed
-tmp_dir, tmp_ext
-    directory and ending of the file that check_cmd gets`
 
 // existing returns the present content of the file, deserialized.
 func (j *job) existing(format, name string, opts *pyobj.Dict) (any, error) {

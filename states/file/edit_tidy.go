@@ -18,51 +18,13 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-var tidiedDef = states.Def{Name: "tidied", Doc: tidiedDoc, Params: []modules.Param{nameParam, {Name: "age", Default: int64(0)}, {Name: "matches", Optional: true},
+var tidiedDef = states.Def{Name: "tidied", Params: []modules.Param{nameParam, {Name: "age", Default: int64(0)}, {Name: "matches", Optional: true},
 	{Name: "rmdirs", Default: false}, {Name: "size", Default: int64(0)}, {Name: "exclude", Optional: true}, {Name: "full_path_match", Default: false},
 	{Name: "followlinks", Default: false}, {Name: "time_comparison", Default: "atime"}, {Name: "age_size_logical_operator", Default: "OR"},
 	{Name: "age_size_only", Optional: true}, {Name: "rmlinks", Default: true}}, Kwargs: "kwargs", Run: tidied}
 
-const tidiedDoc = `Remove what is old or large below a directory.
-
-name
-    the directory
-age
-    how many days old what is removed is at least
-matches
-    regular expressions for the beginning of the names of what may be removed
-rmdirs
-    remove directories as well
-size
-    how large the files that are removed are at least: a number, or a text like 10MB
-exclude
-    regular expressions for the beginning of the names of what stays
-full_path_match
-    the expressions are about whole paths
-followlinks
-    look into directories behind links
-time_comparison
-    which time tells the age: atime, mtime or ctime
-age_size_logical_operator
-    whether age OR size is enough, or it takes both (AND)
-age_size_only
-    look at the age or the size alone
-rmlinks
-    remove symbolic links as well`
-
-var prunedDef = states.Def{Name: "pruned", Doc: prunedDoc, Params: []modules.Param{nameParam, {Name: "recurse", Default: false},
+var prunedDef = states.Def{Name: "pruned", Params: []modules.Param{nameParam, {Name: "recurse", Default: false},
 	{Name: "ignore_errors", Default: false}, {Name: "older_than", Optional: true}}, Run: pruned}
-
-const prunedDoc = `Remove an empty directory.
-
-name
-    the directory
-recurse
-    remove empty directories below it first
-ignore_errors
-    it is no failure that not all of them can be removed
-older_than
-    only those that are older than that many days`
 
 // tidying holds the conditions for removing a file.
 type tidying struct {

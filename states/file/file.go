@@ -4,6 +4,7 @@ package file
 
 import (
 	"context"
+	_ "embed"
 	"os"
 
 	"github.com/brine-salt/brine/internal/modkit/nss"
@@ -15,8 +16,11 @@ import (
 
 func init() { states.Register(Module) }
 
+//go:embed docs.txt.gz
+var docs string
+
 // Module is "file". Its functions are declared beside their bodies.
-var Module = &states.Module{Name: "file", Doc: "Files, directories and links.", RunsCheckCmd: true, Funcs: []states.Def{
+var Module = &states.Module{Name: "file", Doc: "Files, directories and links.", Docs: &docs, RunsCheckCmd: true, Funcs: []states.Def{
 	absentDef, accumulatedDef, appendDef, blockreplaceDef, cachedDef, commentDef, copyDef, decodeDef, directoryDef, existsDef, hardlinkDef,
 	keyvalueDef, lineDef, managedDef, missingDef, mknodDef, modBeaconDef, notCachedDef, patchDef, prependDef, prunedDef, recurseDef,
 	renameDef, replaceDef, retentionDef, serializeDef, shortcutDef, symlinkDef, tidiedDef, touchDef, uncommentDef,

@@ -13,7 +13,7 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-var symlinkDef = states.Def{Name: "symlink", Doc: symlinkDoc, Params: []modules.Param{
+var symlinkDef = states.Def{Name: "symlink", Params: []modules.Param{
 	{Name: "name"}, {Name: "target"}, {Name: "force", Default: false}, {Name: "backupname", Optional: true},
 	{Name: "makedirs", Default: false}, {Name: "user", Optional: true}, {Name: "group", Optional: true},
 	{Name: "mode", Optional: true}, {Name: "win_owner", Optional: true}, {Name: "win_perms", Optional: true},
@@ -22,7 +22,7 @@ var symlinkDef = states.Def{Name: "symlink", Doc: symlinkDoc, Params: []modules.
 	{Name: "follow_symlinks", Default: true},
 }, Kwargs: "kwargs", Run: func(ctx context.Context, c *states.Call) (*states.Result, error) { return symlink(on(ctx, c)) }}
 
-var hardlinkDef = states.Def{Name: "hardlink", Doc: hardlinkDoc, Params: []modules.Param{
+var hardlinkDef = states.Def{Name: "hardlink", Params: []modules.Param{
 	{Name: "name"}, {Name: "target"}, {Name: "force", Default: false}, {Name: "makedirs", Default: false},
 	{Name: "user", Optional: true}, {Name: "group", Optional: true}, {Name: "dir_mode", Optional: true},
 }, Kwargs: "kwargs", Run: func(ctx context.Context, c *states.Call) (*states.Result, error) { return hardlink(on(ctx, c)) }}

@@ -9,19 +9,9 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-var existsDef = states.Def{Name: "exists", Doc: existsDoc, Params: []modules.Param{{Name: "name"}}, Kwargs: "kwargs", Run: exists}
+var existsDef = states.Def{Name: "exists", Params: []modules.Param{{Name: "name"}}, Kwargs: "kwargs", Run: exists}
 
-const existsDoc = `Make sure that something is there. Nothing is changed.
-
-name
-    an absolute path`
-
-var missingDef = states.Def{Name: "missing", Doc: missingDoc, Params: []modules.Param{{Name: "name"}}, Kwargs: "kwargs", Run: missing}
-
-const missingDoc = `Make sure that nothing is there. Nothing is changed.
-
-name
-    an absolute path`
+var missingDef = states.Def{Name: "missing", Params: []modules.Param{{Name: "name"}}, Kwargs: "kwargs", Run: missing}
 
 func exists(ctx context.Context, c *states.Call) (*states.Result, error) {
 	j := on(ctx, c)

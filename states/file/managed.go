@@ -18,7 +18,7 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-var managedDef = states.Def{Name: "managed", Doc: managedDoc, Params: []modules.Param{
+var managedDef = states.Def{Name: "managed", Params: []modules.Param{
 	{Name: "name"}, {Name: "source", Optional: true}, {Name: "source_hash", Default: ""},
 	{Name: "source_hash_name", Optional: true}, {Name: "keep_source", Default: true}, {Name: "user", Optional: true},
 	{Name: "group", Optional: true}, {Name: "mode", Optional: true}, {Name: "attrs", Optional: true},

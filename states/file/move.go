@@ -13,20 +13,20 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-var absentDef = states.Def{Name: "absent", Doc: absentDoc, Params: []modules.Param{{Name: "name"}}, Kwargs: "kwargs",
+var absentDef = states.Def{Name: "absent", Params: []modules.Param{{Name: "name"}}, Kwargs: "kwargs",
 	Run: func(ctx context.Context, c *states.Call) (*states.Result, error) { return absent(on(ctx, c)) }}
 
-var touchDef = states.Def{Name: "touch", Doc: touchDoc, Params: []modules.Param{
+var touchDef = states.Def{Name: "touch", Params: []modules.Param{
 	{Name: "name"}, {Name: "atime", Optional: true}, {Name: "mtime", Optional: true}, {Name: "makedirs", Default: false},
 }, Run: func(ctx context.Context, c *states.Call) (*states.Result, error) { return touch(on(ctx, c)) }}
 
-var copyDef = states.Def{Name: "copy", Python: "copy_", Doc: copyDoc, Params: []modules.Param{
+var copyDef = states.Def{Name: "copy", Python: "copy_", Params: []modules.Param{
 	{Name: "name"}, {Name: "source"}, {Name: "force", Default: false}, {Name: "makedirs", Default: false},
 	{Name: "preserve", Default: false}, {Name: "user", Optional: true}, {Name: "group", Optional: true},
 	{Name: "mode", Optional: true}, {Name: "dir_mode", Optional: true}, {Name: "subdir", Default: false},
 }, Kwargs: "kwargs", Run: func(ctx context.Context, c *states.Call) (*states.Result, error) { return copyTo(on(ctx, c)) }}
 
-var renameDef = states.Def{Name: "rename", Doc: renameDoc, Params: []modules.Param{
+var renameDef = states.Def{Name: "rename", Params: []modules.Param{
 	{Name: "name"}, {Name: "source"}, {Name: "force", Default: false}, {Name: "makedirs", Default: false},
 }, Kwargs: "kwargs", Run: func(ctx context.Context, c *states.Call) (*states.Result, error) { return rename(on(ctx, c)) }}
 

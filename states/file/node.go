@@ -10,13 +10,13 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-var mknodDef = states.Def{Name: "mknod", Doc: mknodDoc, Params: []modules.Param{
+var mknodDef = states.Def{Name: "mknod", Params: []modules.Param{
 	{Name: "name"}, {Name: "ntype"}, {Name: "major", Default: int64(0)}, {Name: "minor", Default: int64(0)},
 	{Name: "user", Optional: true}, {Name: "group", Optional: true}, {Name: "mode", Default: "0600"},
 }, Run: func(ctx context.Context, c *states.Call) (*states.Result, error) { return mknod(on(ctx, c)) }}
 
 // shortcut is for Windows, where this package is not: stock's answer elsewhere.
-var shortcutDef = states.Def{Name: "shortcut", Doc: shortcutDoc, Params: []modules.Param{
+var shortcutDef = states.Def{Name: "shortcut", Params: []modules.Param{
 	{Name: "name"}, {Name: "target"}, {Name: "arguments", Optional: true}, {Name: "working_dir", Optional: true},
 	{Name: "description", Optional: true}, {Name: "icon_location", Optional: true}, {Name: "force", Default: false},
 	{Name: "backupname", Optional: true}, {Name: "makedirs", Default: false}, {Name: "user", Optional: true},
@@ -24,7 +24,7 @@ var shortcutDef = states.Def{Name: "shortcut", Doc: shortcutDoc, Params: []modul
 	return fail(c.Result(), "Shortcuts are only supported on Windows")
 }}
 
-var modBeaconDef = states.Def{Name: "mod_beacon", Doc: modBeaconDoc, Params: []modules.Param{{Name: "name"}}, Kwargs: "kwargs",
+var modBeaconDef = states.Def{Name: "mod_beacon", Params: []modules.Param{{Name: "name"}}, Kwargs: "kwargs",
 	Run: func(ctx context.Context, c *states.Call) (*states.Result, error) { return modBeacon(on(ctx, c)) }}
 
 func mknod(j *job) (*states.Result, error) {

@@ -14,7 +14,7 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-var recurseDef = states.Def{Name: "recurse", Doc: recurseDoc, Params: []modules.Param{
+var recurseDef = states.Def{Name: "recurse", Params: []modules.Param{
 	{Name: "name"}, {Name: "source"}, {Name: "keep_source", Default: true}, {Name: "clean", Default: false},
 	{Name: "require", Optional: true}, {Name: "user", Optional: true}, {Name: "group", Optional: true},
 	{Name: "dir_mode", Optional: true}, {Name: "file_mode", Optional: true}, {Name: "sym_mode", Optional: true},

@@ -7,6 +7,9 @@
 // The names come from the declarations, so shims are not written by hand, and a test fails if one is missing. If all
 // files of a package are for unix, its shim has that constraint as well.
 //
+// It also compresses the documentation of functions: docs.txt of a package becomes docs.txt.gz, which the package
+// embeds.
+//
 // With -new it begins a module that stock has: its functions as stock declares them, their cases and the shim.
 //
 // Usage, from the root of the repository:
@@ -31,7 +34,7 @@ func main() {
 	}
 }
 
-// run begins a module if begin is set, and writes all shims below root.
+// run begins a module if begin is set, and writes all shims and docs.txt.gz below root.
 func run(root, begin, salt string) error {
 	if flag.NArg() > 0 {
 		return fmt.Errorf("cannot use %q: the program takes flags only", flag.Args())
@@ -50,7 +53,7 @@ func run(root, begin, salt string) error {
 			return err
 		}
 	}
-	return nil
+	return packDocs(root)
 }
 
 // writeFolder writes files to a directory and removes all others, except all.go, which documents the package.

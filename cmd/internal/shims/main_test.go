@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -43,6 +44,58 @@ func TestShims(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-wanted +found):\n%s", w.all, diff)
 		}
+	}
+}
+
+// TestDocs: each docs.txt.gz has the text of docs.txt. "make shims" writes it again.
+func TestDocs(t *testing.T) {
+	list, err := docsFiles(root)
+	if err != nil || len(list) < 10 {
+		t.Fatalf("%d texts, %v", len(list), err)
+	}
+	for _, path := range list {
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := unpack(path + ".gz")
+		if err != nil {
+			t.Error(err)
+		}
+		if diff := cmp.Diff(string(want), string(got)); diff != "" {
+			t.Errorf("%s.gz is older than the text, run make shims (-wanted +found):\n%s", path, diff)
+		}
+	}
+}
+
+// TestPackDocs: only a text that changed is written again.
+func TestPackDocs(t *testing.T) {
+	work := t.TempDir()
+	dir := filepath.Join(work, "modules/thing")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "docs.txt")
+	for _, text := range []string{"# thing.list\n\nList.\n", "# thing.list\n\nList all.\n"} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := packDocs(work); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := unpack(path + ".gz"); err != nil || string(got) != text {
+			t.Errorf("%q, %v; want %q", got, err, text)
+		}
+	}
+	before := time.Unix(1e9, 0)
+	if err := os.Chtimes(path+".gz", before, before); err != nil {
+		t.Fatal(err)
+	}
+	if err := packDocs(work); err != nil {
+		t.Fatal(err)
+	}
+	if after, err := os.Stat(path + ".gz"); err != nil || !after.ModTime().Equal(before) {
+		t.Errorf("written again: %v, %v", after, err)
 	}
 }
 
