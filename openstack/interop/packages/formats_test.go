@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -250,6 +249,7 @@ func buildRPM(t *testing.T, dir, spec string) string {
 // and fish, and these shells can read their completions.
 func TestCompletions(t *testing.T) {
 	option := regexp.MustCompile(`(?:^ {2,}|, )(--?[A-Za-z][A-Za-z0-9_-]*)`)
+	tools(t, "man", "col", "bash", "zsh", "fish")
 	for _, p := range []struct {
 		side, name string
 		args       []string
@@ -286,11 +286,8 @@ func TestCompletions(t *testing.T) {
 			}
 		}
 		output(t, "bash", "-n", file("bash/"+p.name))
-		for shell, script := range map[string]string{"zsh": file("zsh/_" + p.name), "fish": file("fish/" + p.name + ".fish")} {
-			if _, err := exec.LookPath(shell); err == nil {
-				output(t, shell, "-n", script)
-			}
-		}
+		output(t, "zsh", "-n", file("zsh/_"+p.name))
+		output(t, "fish", "-n", file("fish/"+p.name+".fish"))
 		t.Logf("%s: %d options", p.name, len(names))
 	}
 }
@@ -437,5 +434,22 @@ func TestAPK(t *testing.T) {
 	}
 	if _, err := readAPK(bad); err == nil {
 		t.Error("a damaged apk is read")
+	}
+}
+
+// TestRelations: the debs and rpms provide the packages whose place they take, with a version.
+func TestRelations(t *testing.T) {
+	tools(t, "dpkg-deb", "rpm")
+	for name, provides := range map[string][]string{"brine-minion": {"salt-minion"}, "brine-master": {"salt-master", "salt-api"}} {
+		deb := output(t, "dpkg-deb", "-f", built(t, "out/"+name+"_"+first+"-1_amd64.deb"), "Provides")
+		rpm := output(t, "rpm", "-qp", "--nosignature", "--provides", built(t, "out/"+name+"-"+first+"-1.x86_64.rpm"))
+		for _, p := range provides {
+			if !strings.Contains(deb, p+" (= 3007.") {
+				t.Errorf("the deb %s provides %s", name, deb)
+			}
+			if !strings.Contains(rpm, p+" = 3007.") {
+				t.Errorf("the rpm %s provides %s", name, rpm)
+			}
+		}
 	}
 }
