@@ -82,6 +82,22 @@ func (db *fakeDB) miss(name string) {
 	db.wakeFollowers()
 }
 
+func (db *fakeDB) MessagesSince(_ context.Context, self, kind string, since int64) ([][]byte, int64, bool, error) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	newest := int64(len(db.all))
+	if since < 0 || since > newest {
+		return nil, newest, false, nil
+	}
+	var bodies [][]byte
+	for _, m := range db.all[since:] {
+		if m.Kind == kind && m.From != self {
+			bodies = append(bodies, m.Body)
+		}
+	}
+	return bodies, newest, true, nil
+}
+
 // wakeFollowers lets followers read; callers hold mu.
 func (db *fakeDB) wakeFollowers() {
 	close(db.more)

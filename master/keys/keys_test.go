@@ -554,6 +554,111 @@ func TestOthersAreTold(t *testing.T) {
 	}
 }
 
+// countedKeys is a database that counts the questions for keys.
+type countedKeys struct {
+	store.Shared
+	records, checks atomic.Int64
+}
+
+func (c *countedKeys) Key(ctx context.Context, id string) (store.KeyRecord, error) {
+	c.records.Add(1)
+	return c.Shared.Key(ctx, id)
+}
+
+func (c *countedKeys) MessagesSince(ctx context.Context, self, kind string, since int64) ([][]byte, int64, bool, error) {
+	c.checks.Add(1)
+	return c.Shared.MessagesSince(ctx, self, kind, since)
+}
+
+// TestQuestionsFollowChanges: a master with many known keys, while another one changes some, asks the database for those
+// that changed and no others, also when messages were missed.
+func TestQuestionsFollowChanges(t *testing.T) {
+	const known, rounds, changed = 200, 10, 3
+	db := database(t, 2)
+	counted := &countedKeys{Shared: db[1]}
+	a, b := open(t, keys.Options{Shared: db[0], Name: "a"}), open(t, keys.Options{Shared: counted, Name: "b"})
+	b.SetFresh(time.Hour) // checks happen when messages were missed
+	id := func(i int) string { return fmt.Sprintf("m%03d", i) }
+	for i := range known {
+		if err := a.Preseed(id(i), text(0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gone := map[int]bool{}
+	look := func() {
+		t.Helper()
+		for i := range known {
+			if _, err := b.Accepted(id(i)); (err != nil) != gone[i] {
+				t.Fatalf("%s is deleted: %v, and has the error %v", id(i), gone[i], err)
+			}
+		}
+	}
+	look()
+	if n, c := counted.records.Load(), counted.checks.Load(); n != known || c != 1 {
+		t.Errorf("at first %d records are read and %d checks made, want %d and 1", n, c, known)
+	}
+	for r := range rounds {
+		for i := range changed {
+			if err := a.Delete(id(r*changed + i)); err != nil {
+				t.Fatal(err)
+			}
+			gone[r*changed+i] = true
+		}
+		b.Told(nil)
+		look()
+		look()
+	}
+	if n, c := counted.records.Load(), counted.checks.Load(); n != known+rounds*changed || c != 1+rounds {
+		t.Errorf("%d records were read and %d checks made, want %d and %d", n, c, known+rounds*changed, 1+rounds)
+	}
+	// Messages that are no longer there may have been about any key.
+	if err := a.Delete(id(known - 1)); err != nil {
+		t.Fatal(err)
+	}
+	gone[known-1] = true
+	if err := db[0].PurgeShared(t.Context(), time.Now().Add(time.Hour), time.Time{}, 0); err != nil {
+		t.Fatal(err)
+	}
+	b.Told(nil)
+	look()
+}
+
+// TestRevokedUnheard: a master that hears nothing of the others refuses a key that one of them deleted or rejected, within
+// the time that docs/security.md states.
+func TestRevokedUnheard(t *testing.T) {
+	if keys.Fresh != 5*time.Second {
+		t.Errorf("keys are used for %v without a question; docs/security.md says 5 seconds", keys.Fresh)
+	}
+	const fresh = 200 * time.Millisecond
+	db := database(t, 2)
+	a, b := open(t, keys.Options{Shared: db[0], Name: "a"}), open(t, keys.Options{Shared: db[1], Name: "b"})
+	b.SetFresh(fresh)
+	for id, revoke := range map[string]func(string) error{"deleted": a.Delete, "rejected": func(id string) error {
+		return a.Reject(id, true, false)
+	}} {
+		if err := a.Preseed(id, text(0)); err != nil {
+			t.Fatal(err)
+		}
+		for _, err := b.Accepted(id); err != nil; _, err = b.Accepted(id) { // that it is missing may be remembered
+			time.Sleep(fresh / 10)
+		}
+		if err := revoke(id); err != nil {
+			t.Fatal(err)
+		}
+		revoked := time.Now()
+		for asked := revoked; asked.Sub(revoked) < 2*fresh; asked = time.Now() {
+			_, err := b.Accepted(id)
+			if err == nil && asked.Sub(revoked) >= fresh {
+				t.Fatalf("a %s key is accepted %v later", id, asked.Sub(revoked))
+			}
+			time.Sleep(fresh / 20)
+		}
+		if _, err := b.Accepted(id); err == nil {
+			t.Errorf("a %s key is accepted", id)
+		}
+	}
+}
+
 // slowKeys is a database whose Key waits, once what it gives is read, until it may return.
 type slowKeys struct {
 	store.Shared

@@ -16,12 +16,16 @@ import (
 // MessageKind is the kind of the messages with which masters tell each other about keys; see Store.Told.
 const MessageKind = "key"
 
-// freshTime is how long a record is used without reading it again. Other masters report their changes, so this is
-// for a master that cannot hear them.
+// freshTime is how long the remembered records are used without asking the database which of them have changed. Other
+// masters report their changes at once, so this is for a master that cannot hear them. docs/security.md states it.
 const freshTime = 5 * time.Second
 
-// maxRecords is how many records are remembered, at some 700 bytes each.
-const maxRecords = 2048
+// recordLife is how long one record is used although no change is known. It is for changes that no message
+// reports: an operator's own statements, or a database restored from a backup.
+const recordLife = 10 * time.Minute
+
+// maxRecords is how many records are remembered, at some 700 bytes each: those of as many minions as a master has.
+const maxRecords = 10_000
 
 // sharedTime limits one query of the database.
 const sharedTime = 2 * time.Minute
@@ -33,13 +37,21 @@ const listTime = 20 * time.Second
 // maxSwaps is how often an edit is repeated because other masters were faster.
 const maxSwaps = 100
 
-// shared stores keys in a database, one record per id. Reads are answered from memory if the record was read or
-// reported a moment ago.
+// shared stores keys in a database, one record per id. Reads are answered from memory. Every change of a key is stored
+// together with a message to the other masters, and these have numbers without gaps. So one question for all records
+// finds those that changed since the last one:
+//
+//	record ─ fresh? ── no ──▶ MessagesSince(newest) ─▶ drop the changed records, or all if messages were removed
+//	            └──── yes ──▶ the record in memory, or Key
 type shared struct {
-	db   store.Shared
-	name string
+	db    store.Shared
+	name  string
+	fresh time.Duration // freshTime; shorter in tests
 
 	mu      sync.Mutex // guards the fields below
+	newest  int64      // the number of the newest message when the records were last checked; -1: never
+	checked time.Time  // when that check began; zero: check before the next use
+	check   *check     // in progress, or nil
 	records map[string]knownRecord
 	reading map[string]*reading
 	lists   map[string]knownList
@@ -49,6 +61,12 @@ type shared struct {
 type reading struct {
 	n     int
 	stale bool // the record has changed since the first of them started
+}
+
+// check is a question for the changes of all records. err is set before done is closed.
+type check struct {
+	done chan struct{}
+	err  error
 }
 
 type knownRecord struct {
@@ -62,23 +80,96 @@ type knownList struct {
 }
 
 func newShared(db store.Shared, name string) *shared {
-	return &shared{db: db, name: name, records: make(map[string]knownRecord), reading: make(map[string]*reading), lists: make(map[string]knownList)}
+	return &shared{db: db, name: name, fresh: freshTime, newest: -1, records: make(map[string]knownRecord), reading: make(map[string]*reading), lists: make(map[string]knownList)}
 }
 
 func (s *shared) close() error { return nil }
 
-// record returns the keys of an id as they are, or were a moment ago.
+// record returns the keys of an id as they are, or were at most freshTime ago.
 func (s *shared) record(id string) (store.KeyRecord, error) {
-	now := time.Now()
+	if err := s.refresh(); err != nil {
+		return store.KeyRecord{}, err
+	}
 	s.mu.Lock()
 	known, ok := s.records[id]
 	s.mu.Unlock()
-	if ok && now.Sub(known.at) < freshTime {
+	if ok && time.Since(known.at) < recordLife {
 		return known.KeyRecord, nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), sharedTime)
 	defer cancel()
 	return s.loadRecord(ctx, id)
+}
+
+// refresh returns when the records in memory were checked less than freshTime before the call, or later. Callers that
+// find them unchecked share one check.
+func (s *shared) refresh() error {
+	called := time.Now()
+	for {
+		s.mu.Lock()
+		if !s.checked.IsZero() && called.Sub(s.checked) < s.fresh {
+			s.mu.Unlock()
+			return nil
+		}
+		c := s.check
+		if c != nil {
+			s.mu.Unlock()
+			if <-c.done; c.err != nil {
+				return c.err
+			}
+			continue
+		}
+		c = &check{done: make(chan struct{})}
+		s.check = c
+		since := s.newest
+		s.mu.Unlock()
+		c.err = s.dropChanged(since)
+		close(c.done)
+		return c.err
+	}
+}
+
+// dropChanged drops the records that other masters changed since a message, and ends the check in progress.
+func (s *shared) dropChanged(since int64) error {
+	ctx, cancel := context.WithTimeout(context.Background(), sharedTime)
+	defer cancel()
+	begun := time.Now()
+	bodies, newest, complete, err := s.db.MessagesSince(ctx, s.name, MessageKind, since)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.check = nil
+	if err != nil {
+		return fmt.Errorf("cannot learn which keys have changed: %w", err)
+	}
+	for _, body := range bodies {
+		c, err := unpackChange(body)
+		if err != nil || c.ID == "" {
+			complete = false
+			break
+		}
+		delete(s.records, c.ID)
+		s.outdate(c.ID)
+	}
+	if !complete {
+		s.dropAll()
+	}
+	s.newest, s.checked = newest, begun
+	return nil
+}
+
+// suspect has the next use of a record ask what has changed.
+func (s *shared) suspect() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.checked = time.Time{}
+}
+
+// dropAll drops all records; callers hold mu.
+func (s *shared) dropAll() {
+	clear(s.records)
+	for id := range s.reading {
+		s.outdate(id)
+	}
 }
 
 // loadRecord reads the record of an id and remembers it, unless a change was reported meanwhile or a later record
@@ -99,27 +190,23 @@ func (s *shared) loadRecord(ctx context.Context, id string) (store.KeyRecord, er
 	if mine.n--; mine.n == 0 && s.reading[id] == mine {
 		delete(s.reading, id)
 	}
-	if known := s.records[id]; err != nil || mine.stale || known.Epoch > r.Epoch && now.Sub(known.at) < freshTime {
+	if known := s.records[id]; err != nil || mine.stale || known.Epoch > r.Epoch && now.Sub(known.at) < recordLife {
 		return r, err
 	}
-	if len(s.records) >= maxRecords {
-		clear(s.records)
+	if _, known := s.records[id]; !known && len(s.records) >= maxRecords {
+		for other := range s.records { // any
+			delete(s.records, other)
+			break
+		}
 	}
 	s.records[id] = knownRecord{r, now}
 	return r, nil
 }
 
-// dropRecord drops what is known of an id, or of all if it is empty, and marks its reads in progress as stale.
+// dropRecord drops what is known of an id and marks its reads in progress as stale.
 func (s *shared) dropRecord(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if id == "" {
-		clear(s.records)
-		for id := range s.reading {
-			s.outdate(id)
-		}
-		return
-	}
 	delete(s.records, id)
 	s.outdate(id)
 }
@@ -173,30 +260,36 @@ func packChange(id string, c *Change) ([]byte, error) {
 	return payload.MarshalBin(map[string]any{"act": c.Act, "id": id, "from": int64(c.From), "to": int64(c.To)})
 }
 
-// Told applies what another master reported about keys and returns what changed. ok is false if it was not about
-// the keys of a minion. A nil body means that something may have been missed.
-func (s *Store) Told(body []byte) (c Change, ok bool) {
-	back, isShared := s.back.(*shared)
-	if !isShared {
-		return c, false
-	}
-	if body == nil {
-		back.dropRecord("")
-		s.mu.Lock()
-		clear(s.parsed)
-		s.mu.Unlock()
-		return c, false
-	}
+func unpackChange(body []byte) (c Change, err error) {
 	v, err := payload.UnmarshalDisk(body, payload.Limits{})
 	m, isMap := payload.Map(v)
 	if err != nil || !isMap {
-		return c, false
+		return c, errors.Join(errors.New("message about keys cannot be read"), err)
 	}
 	c.Act, _ = payload.Text(m["act"])
 	c.ID, _ = payload.Text(m["id"])
 	from, _ := payload.Int(m["from"])
 	to, _ := payload.Int(m["to"])
 	c.From, c.To = State(from), State(to)
+	return c, nil
+}
+
+// Told applies what another master reported about keys and returns what changed. ok is false if it was not about
+// the keys of a minion. A nil body means that something may have been missed: the next use of a key asks the database
+// what has changed.
+func (s *Store) Told(body []byte) (c Change, ok bool) {
+	back, isShared := s.back.(*shared)
+	if !isShared {
+		return c, false
+	}
+	if body == nil {
+		back.suspect()
+		return c, false
+	}
+	c, err := unpackChange(body)
+	if err != nil {
+		return c, false
+	}
 	back.dropRecord(c.ID)
 	s.forgetParsed(c.ID)
 	return c, c.Act != ""

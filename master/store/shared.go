@@ -25,6 +25,11 @@ type Shared interface {
 	// a message could not be kept long enough for this master, f is called with none, which means that some were
 	// missed.
 	Follow(ctx context.Context, self string, f func([]Message)) error
+	// MessagesSince returns the bodies of a kind of message that masters other than self sent after the message with
+	// number since, and the number of the newest message of any kind. complete is false if some of them may be
+	// missing because they were removed, or since is negative; bodies is nil then. It costs at most three statements.
+	MessagesSince(ctx context.Context, self, kind string, since int64) (
+		bodies [][]byte, newest int64, complete bool, err error)
 
 	// Key returns the keys of an id; a record with Epoch 0 if there are none.
 	Key(ctx context.Context, id string) (KeyRecord, error)

@@ -222,6 +222,45 @@ func (s *Store) readMessages(ctx context.Context, self string, last int64,
 	return last, found, nil
 }
 
+// maxSince is how many messages of all kinds MessagesSince looks through at most. Beyond, it reports that some may be
+// missing.
+const maxSince = 100_000
+
+// MessagesSince implements store.Shared. The counter follows the order of the commits, so every message up to the
+// newest is visible. The messages are counted after they were read: a purge in between shows as incomplete.
+func (s *Store) MessagesSince(ctx context.Context, self, kind string, since int64) (
+	bodies [][]byte, newest int64, complete bool, err error) {
+	fail := func(err error) ([][]byte, int64, bool, error) {
+		return nil, 0, false, fmt.Errorf("cannot read messages of other masters: %w", err)
+	}
+	if newest, err = s.readCounter(ctx, "relay"); err != nil {
+		return fail(err)
+	}
+	if since < 0 || newest <= since || newest-since > maxSince {
+		return nil, newest, newest == since, nil
+	}
+	err = s.queryRows(ctx, func() { bodies = nil }, func(rows *sql.Rows) error {
+		var body []byte
+		err := rows.Scan(&body)
+		bodies = append(bodies, body)
+		return err
+	}, "SELECT body FROM brine_relay WHERE seq > ? AND seq <= ? AND kind = ? AND sender <> ? "+
+		"ORDER BY seq", since, newest, s.d.idParam(kind), s.d.idParam(self))
+	if err != nil {
+		return fail(err)
+	}
+	var n int64
+	err = s.queryRow(ctx, "SELECT count(*) FROM brine_relay WHERE seq > ? AND seq <= ?",
+		[]any{since, newest}, &n)
+	if err != nil {
+		return fail(err)
+	}
+	if n != newest-since {
+		return nil, newest, false, nil
+	}
+	return bodies, newest, true, nil
+}
+
 // PurgeShared implements store.Shared.
 func (s *Store) PurgeShared(ctx context.Context, messages, marks time.Time, most int) error {
 	head, err := s.readCounter(ctx, "relay")

@@ -41,6 +41,7 @@ func RunShared(t *testing.T, open func(t *testing.T) [2]store.Shared) {
 	with("OrdersTell", ordersTell)
 	with("Batches", batches)
 	with("Keys", keysAreSwapped)
+	with("MessagesSince", messagesSince)
 	with("KeysAmongMany", keysAmongMany)
 	with("Secrets", secrets)
 	with("Leases", leases)
@@ -393,6 +394,58 @@ func batches(t *testing.T, a, b store.Shared) {
 			t.Fatalf("message %d is %v", i, m)
 		}
 	}
+}
+
+// messagesSince: a master learns from the database which keys the others changed since a moment, and whether some of
+// these changes may be missing.
+func messagesSince(t *testing.T, a, b store.Shared) {
+	ctx := t.Context()
+	since := func(from int64, want []string, whole bool) int64 {
+		t.Helper()
+		bodies, newest, complete, err := a.MessagesSince(ctx, "a", "key", from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, b := range bodies {
+			got = append(got, string(b))
+		}
+		if !slices.Equal(got, want) || complete != whole {
+			t.Errorf("since %d: %q, complete %v; want %q, %v", from, got, complete, want, whole)
+		}
+		return newest
+	}
+	begin := since(-1, nil, false)
+	since(begin, nil, true)
+	r := store.KeyRecord{ID: "web1", Accepted: "one", Changed: Made}
+	for _, id := range []string{"web1", "web2"} {
+		r.ID = id
+		m := store.Message{From: "b", Kind: "key", Body: []byte(id)}
+		if ok, err := b.SwapKey(ctx, r, m); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		if ok, err := b.SwapKey(ctx, r, m); ok || err != nil { // a stale epoch changes nothing
+			t.Fatal(ok, err)
+		}
+	}
+	// The own messages and those of other kinds are not among them.
+	if err := b.Tell(ctx, store.Message{From: "a", Kind: "key", Body: []byte("own")},
+		store.Message{From: "b", Kind: "event", Body: []byte("other")}); err != nil {
+		t.Fatal(err)
+	}
+	end := since(begin, []string{"web1", "web2"}, true)
+	if end != begin+4 {
+		t.Errorf("the newest message is %d, want %d", end, begin+4)
+	}
+	since(begin+1, []string{"web2"}, true)
+	since(end, nil, true)
+	since(end+1, nil, false) // of another database
+	if err := b.PurgeShared(ctx, time.Time{}, time.Time{}, 3); err != nil {
+		t.Fatal(err)
+	}
+	since(begin, nil, false)
+	since(begin+1, []string{"web2"}, true)
+	since(end, nil, true)
 }
 
 // keysAreSwapped: a change with a stale epoch is refused; the lists and counts of each state follow the changes.
