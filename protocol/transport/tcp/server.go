@@ -72,6 +72,9 @@ func (sub *subscriber) Begin() {
 // Await implements serve.Session.
 func (sub *subscriber) Await() error { return sub.r.wait() }
 
+// Sleep implements serve.Sleeper.
+func (sub *subscriber) Sleep() bool { return sub.r.sleep() }
+
 // End implements serve.Session.
 func (sub *subscriber) End() { sub.s.Leave(sub.member) }
 
@@ -121,6 +124,9 @@ func (r *requester) Begin() {}
 
 // Await implements serve.Session.
 func (r *requester) Await() error { return r.r.wait() }
+
+// Sleep implements serve.Sleeper.
+func (r *requester) Sleep() bool { return r.r.sleep() }
 
 // End implements serve.Session.
 func (r *requester) End() { r.share.Release() }

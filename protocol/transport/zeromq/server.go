@@ -193,6 +193,9 @@ func (sub *subscriber) Begin() {}
 // Await implements serve.Session.
 func (sub *subscriber) Await() error { return sub.c.await() }
 
+// Sleep implements serve.Sleeper.
+func (sub *subscriber) Sleep() bool { return sub.c.sleep() }
+
 // End implements serve.Session.
 func (sub *subscriber) End() {
 	if sub.member != nil {
@@ -344,6 +347,9 @@ func (r *requester) Begin() {}
 
 // Await implements serve.Session.
 func (r *requester) Await() error { return r.c.await() }
+
+// Sleep implements serve.Sleeper.
+func (r *requester) Sleep() bool { return r.c.sleep() }
 
 // End implements serve.Session.
 func (r *requester) End() { r.room.Release() }

@@ -21,7 +21,7 @@ type Roster struct {
 	mu      sync.Mutex // guards the fields below, and the ids of members
 	all     map[*Member]struct{}
 	unnamed map[*Member]struct{}
-	byID    map[string]map[*Member]struct{}
+	byID    map[string][]*Member // nearly always one
 	byPeer  map[string]*Member
 	silent  int
 	closed  bool
@@ -56,7 +56,7 @@ func NewRoster(strict func() bool) *Roster {
 	if strict == nil {
 		strict = func() bool { return false }
 	}
-	return &Roster{strict: strict, all: make(map[*Member]struct{}), unnamed: make(map[*Member]struct{}), byID: make(map[string]map[*Member]struct{}),
+	return &Roster{strict: strict, all: make(map[*Member]struct{}), unnamed: make(map[*Member]struct{}), byID: make(map[string][]*Member),
 		byPeer: make(map[string]*Member)}
 }
 
@@ -169,17 +169,16 @@ func (r *Roster) fileMember(m *Member) {
 		r.unnamed[m] = struct{}{}
 		return
 	}
-	if r.byID[m.id] == nil {
-		r.byID[m.id] = make(map[*Member]struct{})
-	}
-	r.byID[m.id][m] = struct{}{}
+	r.byID[m.id] = append(r.byID[m.id], m)
 }
 
 // unfileMember removes a member from the index. Callers hold mu.
 func (r *Roster) unfileMember(m *Member) {
 	delete(r.unnamed, m)
-	delete(r.byID[m.id], m)
-	if len(r.byID[m.id]) == 0 {
+	of := slices.DeleteFunc(r.byID[m.id], func(other *Member) bool { return other == m })
+	if len(of) > 0 {
+		r.byID[m.id] = of
+	} else {
 		delete(r.byID, m.id)
 	}
 }
@@ -245,14 +244,14 @@ func (r *Roster) Each(topics []string, size int, put func(m *Member, late bool))
 	}
 	if topics == nil {
 		for _, of := range r.byID {
-			for m := range of {
+			for _, m := range of {
 				put(m, false)
 			}
 		}
 		return true
 	}
 	for _, id := range topics {
-		for m := range r.byID[id] {
+		for _, m := range r.byID[id] {
 			put(m, false)
 		}
 	}

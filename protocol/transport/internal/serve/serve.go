@@ -5,8 +5,8 @@
 //	Accept ─▶ acceptLoop ─▶ a place (census) ─▶ runHandshake ─▶ Session.Begin
 //	             │ no place: the longest silent one is closed         │
 //	             ▼                                                    ▼
-//	        next connection        ┌─▶ Session.Await (small stack) ──▶ charge the address
-//	                               │                                      │
+//	        next connection      poller ──▶ Session.Await (small stack) ──▶ charge the address
+//	                               ▲                                      │
 //	                               └── answer (crew, deep stack) ◀── Session.Serve
 //
 // A peer counts as unapproved until a handler calls transport.Approve. Until then its memory comes from a [Budget],
@@ -48,6 +48,7 @@ type Group struct {
 	census    census
 	refusals  refusals
 	draining  bool
+	poller    *poller // nil before the first connection of TCP
 	closed    bool
 	busy      int           // requests in progress and outboxes being written
 	idle      chan struct{} // closed when draining and busy is 0; nil before Shutdown
@@ -76,14 +77,22 @@ type Handshake func(net.Conn) (Session, error)
 type Session interface {
 	// Begin is called first.
 	Begin()
-	// Await returns when the next message begins to arrive. Ten thousand goroutines wait in it for hours, each with
-	// its own stack, so its calls must be shallow.
+	// Await returns when the next message begins to arrive. Where there is no poller, ten thousand goroutines wait in
+	// it for hours, each with its own stack, so its calls must be shallow.
 	Await() error
 	// Serve reads a message. If it returns an answer function, that runs on a deep stack, and the next message is
 	// awaited after it has returned.
 	Serve() (answer func() error, err error)
 	// End is called when an error ended the connection, before it is closed.
 	End()
+}
+
+// A Sleeper is a Session that can wait in a poller, without a goroutine.
+type Sleeper interface {
+	Session
+	// Sleep reports whether no byte of the next message was read, so that the poller sees when it begins. It
+	// releases what only Await needs.
+	Sleep() bool
 }
 
 const (
@@ -142,6 +151,7 @@ func (g *Group) acceptLoop(ln net.Listener, request bool, hs Handshake) {
 			continue
 		}
 		delay = 0
+		c = g.watch(c)
 		if evicted := waiting.awaitRoom(g.ctx); evicted != nil {
 			g.o.Log.Debug("Closed oldest handshake, too many", "peer", evicted.RemoteAddr().String())
 			g.closeConn(evicted)
@@ -200,11 +210,13 @@ func (g *Group) performHandshake(c net.Conn, hs Handshake) (s Session, err error
 	return hs(c)
 }
 
-// awaitNext waits for the next message of a connection, or ends the connection. It starts a new goroutine each time,
-// because a goroutine keeps the stack that it once needed.
+// awaitNext has the poller wait for the next message of a connection, or ends the connection. Where there is no
+// poller it starts a new goroutine each time, because a goroutine keeps the stack that it once needed.
 func (g *Group) awaitNext(c net.Conn, s Session, err error) {
 	if err == nil {
-		go g.awaitMessage(c, s)
+		if !park(c, s) {
+			go g.awaitMessage(c, s)
+		}
 		return
 	}
 	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, net.ErrClosed) { // the peer did not simply disconnect
@@ -594,6 +606,13 @@ func (g *Group) Close() {
 		c.Close()
 	}
 	g.wg.Wait()
+	g.mu.Lock()
+	p := g.poller
+	g.poller = nil
+	g.mu.Unlock()
+	if p != nil {
+		p.close()
+	}
 }
 
 // pending is the queue of connections in their handshake, oldest first.

@@ -63,7 +63,7 @@ func belowTLS(c net.Conn) net.Conn {
 // abortConn closes a connection and discards unsent bytes.
 func abortConn(c net.Conn) {
 	c = belowTLS(c)
-	if t, ok := c.(*net.TCPConn); ok {
+	if t, ok := c.(interface{ SetLinger(int) error }); ok {
 		_ = t.SetLinger(0)
 	}
 	c.Close()
