@@ -86,7 +86,7 @@ func (h signInHost) PublishKey(ctx context.Context, peer, id string) (*crypt.Key
 	return h.m.network.Keyring.KeyOf(tenant)
 }
 
-// Connected implements signin.Network.
-func (h signInHost) Connected(id string) (n int, known bool) {
-	return h.m.network.Count(id)
+// Crowded implements signin.Network.
+func (h signInHost) Crowded(id string, most int) bool {
+	return h.m.network.Crowded(id, most)
 }

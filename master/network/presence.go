@@ -67,10 +67,9 @@ func (n *Network) Connected() map[string]struct{} {
 	return n.Presence.Here(n.servers, time.Now(), !n.Sender.Isolated())
 }
 
-// Count returns the number of ids connected to any master, and whether id is among them.
-func (n *Network) Count(id string) (int, bool) {
-	return n.Presence.Count(id, n.servers,
-		time.Now())
+// Crowded reports whether more than most ids are connected to any master, and id is not.
+func (n *Network) Crowded(id string, most int) bool {
+	return n.Presence.Crowded(id, most, n.servers, time.Now())
 }
 
 // TellPresence fires an event with the minions that connected and disconnected, and one with all connected

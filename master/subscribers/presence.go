@@ -117,11 +117,25 @@ func (p *Presence) Knows(name string) bool {
 	return p.others[name] != nil
 }
 
-// Count returns the number of connected ids, and whether id is among them.
-func (p *Presence) Count(id string, servers []transport.Server, now time.Time) (int, bool) {
+// Crowded reports whether more than most ids are connected, and id is not. It lists them only if that is possible:
+// every sign-in asks.
+func (p *Presence) Crowded(id string, most int, servers []transport.Server, now time.Time) bool {
+	n := 0
+	for _, s := range servers {
+		n += s.Subscribers()
+	}
+	p.mu.Lock()
+	n += len(p.seen)
+	for _, other := range p.others {
+		n += len(other)
+	}
+	p.mu.Unlock()
+	if n <= most {
+		return false
+	}
 	ids := p.Present(servers, now, true)
 	_, known := slices.BinarySearch(ids, id)
-	return len(ids), known
+	return len(ids) > most && !known
 }
 
 // Change returns the ids that connected and disconnected since the last call.

@@ -296,11 +296,13 @@ func (s *Sender) Dismiss() {
 	var gone []string
 	for _, server := range s.servers {
 		for _, id := range server.Present() {
-			if _, ok := slices.BinarySearch(accepted, id); !ok && !slices.Contains(gone, id) {
+			if _, ok := slices.BinarySearch(accepted, id); !ok {
 				gone = append(gone, id)
 			}
 		}
 	}
+	slices.Sort(gone)
+	gone = slices.Compact(gone)
 	if len(gone) == 0 {
 		return
 	}

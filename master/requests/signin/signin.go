@@ -47,8 +47,8 @@ type Sessions interface {
 type Network interface {
 	// PublishKey returns the shared key for a minion that signs in from peer.
 	PublishKey(ctx context.Context, peer, id string) (*crypt.Key, error)
-	// Connected returns the number of connected minions, and whether this one is among them.
-	Connected(id string) (n int, known bool)
+	// Crowded reports whether more than most minions are connected, and this one is not.
+	Crowded(id string, most int) bool
 }
 
 // Records are the announced minions.
@@ -337,9 +337,5 @@ func (d *Desk) tellSignIn(r protocol.AuthRequest, act string, result bool) {
 // isFull reports whether max_minions turns an id away. As in Salt, that is if more than so many minions are
 // connected, and not this one.
 func (d *Desk) isFull(id string) bool {
-	if d.MaxMinions <= 0 {
-		return false
-	}
-	n, known := d.Network.Connected(id)
-	return n > d.MaxMinions && !known
+	return d.MaxMinions > 0 && d.Network.Crowded(id, d.MaxMinions)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -45,11 +46,8 @@ func (h *house) PublishKey(_ context.Context, peer, id string) (*crypt.Key, erro
 	return h.key, h.err
 }
 
-func (h *house) Connected(id string) (n int, known bool) {
-	for _, other := range h.connected {
-		known = known || other == id
-	}
-	return len(h.connected), known
+func (h *house) Crowded(id string, most int) bool {
+	return len(h.connected) > most && !slices.Contains(h.connected, id)
 }
 
 func (h *house) Announced(_ context.Context, id string) (tenant string, announced bool, err error) {
