@@ -279,21 +279,22 @@ func cleanExtends(high *pyobj.Dict) {
 		return
 	}
 	out := pyobj.NewList()
-	type pair struct{ name, body any }
-	var seen []pair
+	seen := &pyobj.Dict{} // lists of bodies by name
 	for _, x := range listItems(v) {
 		d, ok := x.(*pyobj.Dict)
 		if !ok {
 			continue
 		}
-	next:
 		for name, body := range d.All() {
-			for _, s := range seen {
-				if pyobj.Equal(s.name, name) && pyobj.Equal(s.body, body) {
-					continue next
-				}
+			bodies, _ := seen.Value(name).(*pyobj.List)
+			if bodies == nil {
+				bodies = pyobj.NewList()
+				_ = seen.Set(name, bodies) // cannot fail: name is a key
 			}
-			seen = append(seen, pair{name, body})
+			if slices.ContainsFunc(bodies.Items, func(b any) bool { return pyobj.Equal(b, body) }) {
+				continue
+			}
+			bodies.Items = append(bodies.Items, body)
 			out.Items = append(out.Items, pyobj.NewDict(name, body))
 		}
 	}

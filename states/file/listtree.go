@@ -155,13 +155,24 @@ func (t *tree) symlinks(s treeSource, root string, names []string) ([]string, er
 		return nil, err
 	}
 	links := mapOf(v)
+	wasDir := map[string]bool{} // the links that paths are behind
+	names = slices.DeleteFunc(names, func(name string) bool {
+		for end := 0; end < len(name); end++ {
+			next := strings.IndexByte(name[end:], '/')
+			if next < 0 {
+				break
+			}
+			end += next
+			if _, ok := links[name[:end]]; ok {
+				wasDir[name[:end]] = true
+				return true
+			}
+		}
+		_, ok := links[name]
+		return ok
+	})
 	for _, link := range slices.Sorted(maps.Keys(links)) {
-		target, wasDir := pytext.Str(links[link]), false
-		names = slices.DeleteFunc(names, func(name string) bool {
-			behind := strings.HasPrefix(name, link+"/")
-			wasDir = wasDir || behind
-			return behind || name == link
-		})
+		target, wasDir := pytext.Str(links[link]), wasDir[link]
 		rel, ok, err := t.wanted(link, root)
 		if err != nil {
 			return nil, err
@@ -210,10 +221,14 @@ func (t *tree) dropDangling(s treeSource, root string) error {
 	if err != nil {
 		return err
 	}
+	isDir := make(map[string]bool, len(names))
+	for _, name := range names {
+		isDir[name] = true
+	}
 	for again := true; again; {
 		again = false
 		for link, target := range t.links {
-			if !slices.Contains(names, posixpath.Norm(posixpath.Join(root, target))) {
+			if !isDir[posixpath.Norm(posixpath.Join(root, target))] {
 				continue
 			}
 			to := posixpath.Norm(t.dest(target))

@@ -12,6 +12,9 @@ import (
 // rest allows for tables that double their size and for other costs in the measurement.
 const Linear = 1.25
 
+// Constant is the bound for what costs the same whatever the size. The rest is for what is measured beside the work.
+const Constant = 0.2
+
 // A Point is the cost, in any unit, of one size of the work.
 type Point struct {
 	Size int
