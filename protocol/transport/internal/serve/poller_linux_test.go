@@ -65,7 +65,7 @@ func TestPoller(t *testing.T) {
 	for _, c := range peers[:n/3] {
 		c.Close()
 	}
-	eventually(t, func() bool { return ended.Load() == n/3 && waiting() == n-n/3 })
+	eventually(t, func() bool { return ended.Load() == n/3 && waiting() == n-n/3 && g.Conns() == n-n/3 })
 	g.mu.Lock()
 	var some []net.Conn
 	for c := range g.conns {
