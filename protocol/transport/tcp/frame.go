@@ -20,7 +20,6 @@ import (
 	"io"
 	"net"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/brine-salt/brine/protocol/transport"
@@ -38,15 +37,12 @@ const (
 	readBuffer, subscriberBuffer = 256, 64
 )
 
-// buffers are those of connections without a request.
-var buffers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, readBuffer) }}
-
 // frame is one {head, body}, both still packed.
 type frame struct{ head, body []byte }
 
 // A reader cuts a stream into frames. It allocates no more than what arrives.
 type reader struct {
-	r     *bufio.Reader           // nil after sleep
+	r     *bufio.Reader           // nil while a request connection waits in a poller
 	max   int64                   // bytes of a body
 	grant func(total int64) error // called before a body grows beyond transport.FreeMessage; may be nil
 
@@ -83,25 +79,8 @@ func (d deadlines) Read(p []byte) (int, error) {
 
 // wait returns when a frame begins. io.EOF means that the stream ended between two frames.
 func (r *reader) wait() error {
-	if r.r == nil {
-		r.r = buffers.Get().(*bufio.Reader)
-		r.r.Reset(deadlines{r})
-	}
 	_, err := r.r.Peek(1)
 	return err
-}
-
-// sleep reports whether no byte of the next frame was read. The reader then needs no buffer until wait.
-func (r *reader) sleep() bool {
-	if r.r.Buffered() > 0 {
-		return false
-	}
-	if r.r.Size() == readBuffer {
-		r.r.Reset(nil)
-		buffers.Put(r.r)
-		r.r = nil
-	}
-	return true
 }
 
 // next reads one frame. io.EOF means that the stream ended between two frames.

@@ -1,6 +1,7 @@
 package tcp
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"net"
@@ -73,7 +74,7 @@ func (sub *subscriber) Begin() {
 func (sub *subscriber) Await() error { return sub.r.wait() }
 
 // Sleep implements serve.Sleeper.
-func (sub *subscriber) Sleep() bool { return sub.r.sleep() }
+func (sub *subscriber) Sleep() bool { return sub.r.r.Buffered() == 0 }
 
 // End implements serve.Session.
 func (sub *subscriber) End() { sub.s.Leave(sub.member) }
@@ -123,10 +124,30 @@ func (s *server) acceptRequests(c net.Conn) (serve.Session, error) {
 func (r *requester) Begin() {}
 
 // Await implements serve.Session.
-func (r *requester) Await() error { return r.r.wait() }
+func (r *requester) Await() error {
+	if r.r.r == nil {
+		r.r.r = buffers.Get().(*bufio.Reader)
+		r.r.r.Reset(deadlines{r.r})
+	}
+	return r.r.wait()
+}
 
-// Sleep implements serve.Sleeper.
-func (r *requester) Sleep() bool { return r.r.sleep() }
+// Sleep implements serve.Sleeper. The connection has no buffer until Await.
+func (r *requester) Sleep() bool {
+	if r.r.r == nil {
+		return true
+	}
+	if r.r.r.Buffered() > 0 {
+		return false
+	}
+	r.r.r.Reset(nil)
+	buffers.Put(r.r.r)
+	r.r.r = nil
+	return true
+}
+
+// buffers are those of connections without a request.
+var buffers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, readBuffer) }}
 
 // End implements serve.Session.
 func (r *requester) End() { r.share.Release() }

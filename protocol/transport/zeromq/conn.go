@@ -47,9 +47,6 @@ const (
 	readBuffer, shakeBuffer, requestBuffer = 64, 512, 1024
 )
 
-// requestBuffers are those of connections without a request.
-var requestBuffers = sync.Pool{New: func() any { return new([requestBuffer]byte) }}
-
 // conn is the guarded connection. One goroutine reads; writes are serialised.
 type conn struct {
 	net.Conn
@@ -72,13 +69,12 @@ type conn struct {
 // largest message afterwards. grant, if not nil, is called before a message grows beyond transport.FreeMessage,
 // with its size so far.
 func newConn(c net.Conn, typ zmq4.SocketType, server bool, limit int64, readTimeout, writeTimeout time.Duration, grant func(total int64) error) (*conn, error) {
-	k := &conn{Conn: c, readTimeout: readTimeout, writeTimeout: writeTimeout}
-	k.follow = follower{skip: greetingSize, limit: maxHandshake, cmdLimit: maxHandshake}
+	size := shakeBuffer
 	if typ == zmq4.Router {
-		k.buf = takeBuffer()
-	} else {
-		k.buf = make([]byte, shakeBuffer)
+		size = requestBuffer
 	}
+	k := &conn{Conn: c, buf: make([]byte, size), readTimeout: readTimeout, writeTimeout: writeTimeout}
+	k.follow = follower{skip: greetingSize, limit: maxHandshake, cmdLimit: maxHandshake}
 	if err := k.shake(typ, server); err != nil {
 		return nil, err
 	}
@@ -97,29 +93,11 @@ func (k *conn) await() (err error) {
 	if k.at < k.end {
 		return nil
 	}
-	if k.buf == nil {
-		k.buf = takeBuffer()
-	}
 	k.at = 0
 	if k.end, err = k.Conn.Read(k.buf); k.end > 0 {
 		return nil // an error is returned by the next call
 	}
 	return err
-}
-
-// takeBuffer returns a buffer for requests.
-func takeBuffer() []byte { return requestBuffers.Get().(*[requestBuffer]byte)[:] }
-
-// sleep reports whether no byte of the next message was read. The connection then needs no buffer until await.
-func (k *conn) sleep() bool {
-	if k.at < k.end {
-		return false
-	}
-	if len(k.buf) == requestBuffer {
-		requestBuffers.Put((*[requestBuffer]byte)(k.buf))
-		k.buf = nil
-	}
-	return true
 }
 
 // recv returns the next message, or a command with its name and body.

@@ -194,7 +194,7 @@ func (sub *subscriber) Begin() {}
 func (sub *subscriber) Await() error { return sub.c.await() }
 
 // Sleep implements serve.Sleeper.
-func (sub *subscriber) Sleep() bool { return sub.c.sleep() }
+func (sub *subscriber) Sleep() bool { return sub.c.at == sub.c.end }
 
 // End implements serve.Session.
 func (sub *subscriber) End() {
@@ -346,10 +346,27 @@ func (s *server) acceptRequests(c net.Conn) (serve.Session, error) {
 func (r *requester) Begin() {}
 
 // Await implements serve.Session.
-func (r *requester) Await() error { return r.c.await() }
+func (r *requester) Await() error {
+	if r.c.buf == nil {
+		r.c.buf = requestBuffers.Get().(*[requestBuffer]byte)[:]
+	}
+	return r.c.await()
+}
 
-// Sleep implements serve.Sleeper.
-func (r *requester) Sleep() bool { return r.c.sleep() }
+// Sleep implements serve.Sleeper. The connection has no buffer until Await.
+func (r *requester) Sleep() bool {
+	if r.c.at < r.c.end {
+		return false
+	}
+	if r.c.buf != nil {
+		requestBuffers.Put((*[requestBuffer]byte)(r.c.buf))
+		r.c.buf = nil
+	}
+	return true
+}
+
+// requestBuffers are those of connections without a request.
+var requestBuffers = sync.Pool{New: func() any { return new([requestBuffer]byte) }}
 
 // End implements serve.Session.
 func (r *requester) End() { r.room.Release() }
