@@ -14,7 +14,7 @@ import (
 	"github.com/brine-salt/brine/states/statestest"
 )
 
-// TestGrowth: file.recurse costs the same for each of 500 files as for each of 20, and so for links and for what is
+// TestGrowth: file.recurse costs the same for each of 160 files as for each of 10, and so for links and for what is
 // removed because the file server does not have it.
 func TestGrowth(t *testing.T) {
 	for _, c := range []struct {
@@ -35,7 +35,7 @@ func TestGrowth(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			growth.Bound(t, growth.Linear, []int{20, 100, 500}, func(n int) func() {
+			growth.Bound(t, growth.Linear, []int{10, 40, 160}, func(n int) func() {
 				h := newHost(t)
 				for i := range n {
 					c.each(h, i)

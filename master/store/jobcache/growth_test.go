@@ -11,10 +11,10 @@ import (
 	"github.com/brine-salt/brine/protocol"
 )
 
-// TestGrowth: jobs, and the returns of one job, are listed at the same cost for each of 500 as for each of 20. A
+// TestGrowth: jobs, and the returns of one job, are listed at the same cost for each of 160 as for each of 10. A
 // return is found and stored at the same cost whatever the others.
 func TestGrowth(t *testing.T) {
-	sizes := []int{20, 100, 500}
+	sizes := []int{10, 40, 160}
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	jid := func(i int) string { return begin.Add(time.Duration(i)*time.Second).Format("20060102150405") + "000000" }
 	save := func(t *testing.T, s store.Store, jid string) {

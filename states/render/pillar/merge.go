@@ -10,7 +10,19 @@ import (
 
 // mergeOver merges b over a by the strategy of the options (salt.utils.dictupdate.merge). The result shares nothing
 // with b. With "overwrite" a itself is changed as well, as in Salt.
-func (c *compilation) mergeOver(a, b *pyobj.Dict) *pyobj.Dict {
+func (c *compilation) mergeOver(a, b *pyobj.Dict) *pyobj.Dict { return c.merge(a, b, false) }
+
+// mergeAll merges each dict over those before it. The cost is that of all, not of the first ones again and again.
+func (c *compilation) mergeAll(first *pyobj.Dict, more ...*pyobj.Dict) *pyobj.Dict {
+	out := first
+	for i, d := range more {
+		out = c.merge(out, d, i > 0)
+	}
+	return out
+}
+
+// merge implements mergeOver. If own is set, nothing else uses a, which may become the result.
+func (c *compilation) merge(a, b *pyobj.Dict, own bool) *pyobj.Dict {
 	strategy := c.optionText("pillar_source_merging_strategy")
 	if strategy == "" {
 		strategy = "smart"
@@ -50,5 +62,8 @@ func (c *compilation) mergeOver(a, b *pyobj.Dict) *pyobj.Dict {
 		c.o.Log.Warn("Unknown merging strategy '" + strategy + "', fallback to recurse")
 		lists = false
 	}
-	return nested.UpdateObject(pyobj.DeepCopy(a).(*pyobj.Dict), b, lists)
+	if !own {
+		a = pyobj.DeepCopy(a).(*pyobj.Dict)
+	}
+	return nested.UpdateObject(a, b, lists)
 }

@@ -316,7 +316,7 @@ func (c *compilation) envs() []string {
 
 // mergeFiles renders the pillar files that the top file assigns and merges them (Pillar.render_pillar).
 func (c *compilation) mergeFiles(matches *assigned) (*pyobj.Dict, error) {
-	out := c.req.Override.Copy()
+	var parts []*pyobj.Dict
 	order, _ := c.opts["env_order"].([]any)
 	envs := make([]string, 0, len(matches.envs))
 	for _, v := range order {
@@ -352,11 +352,11 @@ func (c *compilation) mergeFiles(matches *assigned) (*pyobj.Dict, error) {
 			}
 			c.errs = append(c.errs, errs...)
 			if d, ok := state.(*pyobj.Dict); ok {
-				out = c.mergeOver(out, d)
+				parts = append(parts, d)
 			}
 		}
 	}
-	return out, nil
+	return c.mergeAll(c.req.Override.Copy(), parts...), nil
 }
 
 // renderState renders a pillar file and what it includes (Pillar.render_pstate). mods holds the files that were
@@ -417,7 +417,6 @@ func (c *compilation) missingErrors(sls, env string) []string {
 // wins, unless pillar_includes_override_sls is set.
 func (c *compilation) mergeIncludes(list []any, own *pyobj.Dict, f found, sls, env string, mods map[string]any, defaults *pyobj.Dict) (any, []string, error) {
 	override := pytext.Truth(c.opts["pillar_includes_override_sls"])
-	state := own
 	var included []*pyobj.Dict
 	var errs, last []string
 	for _, inc := range list {
@@ -461,27 +460,16 @@ func (c *compilation) mergeIncludes(list []any, own *pyobj.Dict, f found, sls, e
 				if !ok {
 					return nil, nil, errors.New("Cannot update using non-dict types in dictupdate.update()")
 				}
-				if override {
-					state = c.mergeOver(state, d)
-				} else {
-					included = append(included, d)
-				}
+				included = append(included, d)
 			}
 			errs = append(errs, last...) // Salt repeats them for what was rendered already
 		}
 	}
 	if override {
-		return state, errs, nil
+		return c.mergeAll(own, included...), errs, nil
 	}
-	var out *pyobj.Dict
-	for _, d := range append(included, own) {
-		if out == nil {
-			out = d
-		} else {
-			out = c.mergeOver(out, d)
-		}
-	}
-	return out, errs, nil
+	included = append(included, own)
+	return c.mergeAll(included[0], included[1:]...), errs, nil
 }
 
 // includedNames returns the files that one entry of an include names. As in Salt a relative name also means the

@@ -27,6 +27,7 @@ type entry struct {
 type tops struct {
 	envs    []string
 	entries map[string][]entry
+	index   map[string]*pyobj.Dict // of entries until they are sorted, by target
 }
 
 // errTop stands for the TypeError that Salt catches while it merges top files.
@@ -38,7 +39,7 @@ func (c *compilation) mergeTops() (*tops, []string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	t := &tops{entries: map[string][]entry{}}
+	t := &tops{entries: map[string][]entry{}, index: map[string]*pyobj.Dict{}}
 	for _, doc := range docs {
 		if err := c.addDoc(t, doc); err != nil {
 			return &tops{}, append(errs, "Error encountered while rendering pillar top file."), nil
@@ -180,12 +181,16 @@ func (c *compilation) addDoc(t *tops, doc *pyobj.Dict) error {
 
 // putEntry adds an entry. It replaces one for the same target: a later top file wins.
 func (t *tops) putEntry(env string, e entry) {
-	for i, have := range t.entries[env] {
-		if pyobj.Equal(have.tgt, e.tgt) {
-			t.entries[env][i] = e
-			return
-		}
+	of := t.index[env]
+	if of == nil {
+		of = pyobj.NewDict()
+		t.index[env] = of
 	}
+	if i, ok := of.Value(e.tgt).(int); ok {
+		t.entries[env][i] = e
+		return
+	}
+	_ = of.Set(e.tgt, len(t.entries[env])) // it is a key already
 	t.entries[env] = append(t.entries[env], e)
 }
 
