@@ -25,7 +25,7 @@ import (
 // Budgets of a master: resident memory with no minion and for each connected one, in bytes.
 const (
 	budgetBase      = 25 << 20
-	budgetPerMinion = 20 << 10
+	budgetPerMinion = 15 << 10
 )
 
 const childEnv = "BRINE_TEST_CHILD_MASTER"
