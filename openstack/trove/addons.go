@@ -152,15 +152,30 @@ func (g *guest) applyAddon(a addon) (map[string]any, error) {
 	return result, g.writeResult(path.Join(dir, resultFile), result)
 }
 
-// ping implements Trove's driver ping. Its message is the value of message in the contents.
-func ping(contents string) (message string, ok bool) {
+// ping is Trove's driver of that name: its message is the value of message in the contents, lines of a key, "=" and a value that ends
+// at "#". A truth value is one in the result.
+func ping(contents string) (message any, ok bool) {
+	message, key := any("Message not found in contents file"), ""
 	for line := range strings.Lines(contents) {
-		key, value, found := strings.Cut(strings.TrimSpace(line), "=")
-		if found && strings.EqualFold(strings.TrimSpace(key), "message") {
-			return strings.Trim(strings.TrimSpace(value), `'"`), true
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		name, value, has := strings.Cut(line, "=")
+		if !has {
+			return "Could not extract ping message: not enough values to unpack (expected 2, got 1)", false
+		}
+		name = strings.TrimSpace(name)
+		if ok && name != key || !strings.EqualFold(name, "message") {
+			continue
+		}
+		value, _, _ = strings.Cut(value, "#")
+		message, key, ok = value, name, true
+		if strings.EqualFold(value, "true") || strings.EqualFold(value, "false") {
+			message = strings.EqualFold(value, "true")
 		}
 	}
-	return "Message not found in contents file", false
+	return message, ok
 }
 
 func (g *guest) readResult(file string) (map[string]any, error) {

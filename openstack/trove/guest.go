@@ -111,7 +111,7 @@ func (g *guest) call(ctx context.Context, name string) (any, error) {
 	case "prepare":
 		return nil, g.prepare(ctx)
 	case "rebuild":
-		return nil, g.rebuild(ctx)
+		return nil, g.db.rebuild(ctx)
 	case "restart":
 		return nil, g.restart(ctx)
 	case "stop_db":

@@ -118,6 +118,10 @@ func TestWithoutDatastore(t *testing.T) {
 	if d, ok := v.(map[string]any); err != nil || !ok || len(d) != 7 || d["vm_rss"].(int64) < 1000 || d["threads"].(int64) < 1 {
 		t.Error(v, err)
 	}
+	if _, err := h.run("attach_replication_slave", map[string]any{"snapshot": nil}); err == nil ||
+		err.Error() != "no manager of Trove has attach_replication_slave; the function is attach_replica" {
+		t.Errorf("attach_replication_slave: %v", err)
+	}
 	for fun, want := range map[string]string{
 		"update_guest": "cannot update the agent: its package is updated by the host's package manager",
 		"list_users":   "cannot work on a datastore: the option trove has no datastore_manager (mysql, mariadb or postgresql)",
@@ -185,11 +189,11 @@ func TestVolumes(t *testing.T) {
 		{"unmount_volume", nil, map[string]any{"mount_point": "/mnt/none"}, nil},
 		{"unmount_volume", nil, map[string]any{"mount_point": "/var/lib/mysql/"}, []string{"umount  "}},
 		{"resize_fs", nil, map[string]any{"device_path": "/dev/vdb", "mount_point": "/var/lib/mysql"},
-			[]string{"umount  ", "e2fsck -f -p /dev/vdb ", "resize2fs /dev/vdb "}},
+			[]string{"blockdev --getsize64 /dev/vdb ", "umount  ", "e2fsck -f -p /dev/vdb ", "resize2fs /dev/vdb "}},
 		{"resize_fs", nil, map[string]any{"device_path": "/dev/vdb", "mount_point": "/var/lib/mysql", "online": true},
-			[]string{"resize2fs /dev/vdb "}},
+			[]string{"blockdev --getsize64 /dev/vdb ", "resize2fs /dev/vdb "}},
 		{"resize_fs", map[string]any{"volume_fstype": "xfs"}, map[string]any{"device_path": "/dev/vdb", "mount_point": "/var/lib/mysql"},
-			[]string{"xfs_growfs /var/lib/mysql "}},
+			[]string{"blockdev --getsize64 /dev/vdb ", "xfs_growfs /var/lib/mysql "}},
 		{"pre_create_backup", nil, nil, []string{"sync -f ROOT/var/lib/mysql ", "fsfreeze --freeze ROOT/var/lib/mysql ",
 			`sleep 600; [ "$(cat "$TROVE_MARK")" = "$TROVE_TOKEN" ] && exec fsfreeze --unfreeze "$TROVE_VOLUME"`}},
 		{"post_create_backup", nil, nil, []string{"fsfreeze --unfreeze ROOT/var/lib/mysql "}},

@@ -94,7 +94,7 @@ func (g *guest) mountVolume(ctx context.Context) error {
 		return err
 	}
 	if v != true {
-		return modules.Errorf("Could not mount '%s': %s", place, pytext.Str(v))
+		return modules.Errorf("Could not mount '%s'.\nExc: %s", place, pytext.Str(v))
 	}
 	if !g.c.Bool("write_to_fstab") {
 		return nil
@@ -115,7 +115,7 @@ func (g *guest) unmountVolume(ctx context.Context) error {
 	}
 	v, err := g.c.Exec(ctx, "mount.umount", place)
 	if err == nil && v != true {
-		err = modules.Errorf("Error unmounting '%s': %s", place, pytext.Str(v))
+		err = modules.Errorf("Error unmounting '%s'.\nExc: %s", place, pytext.Str(v))
 	}
 	return err
 }
@@ -126,6 +126,9 @@ func (g *guest) resizeFS(ctx context.Context) error {
 	device, place, online := g.c.Str("device_path"), g.c.Str("mount_point"), g.c.Bool("online")
 	if device == "" {
 		return modules.Usagef("device_path must be given")
+	}
+	if err := g.command(ctx, "blockdev", "--getsize64", device); err != nil {
+		return modules.Errorf("Device '%s' is not ready.\nExc: %v", device, err)
 	}
 	var steps [][]string
 	switch {
@@ -143,11 +146,11 @@ func (g *guest) resizeFS(ctx context.Context) error {
 	for _, args := range steps {
 		r, err := g.c.Cmd(ctx, modules.Command{Args: args})
 		if err != nil {
-			return modules.Errorf("Error resizing the filesystem with device '%s': %v", device, err)
+			return modules.Errorf("Error resizing the filesystem with device '%s'.\nExc: %v", device, err)
 		}
 		// Exit code 1 of e2fsck means that errors were corrected.
 		if r.ExitCode != 0 && (args[0] != "e2fsck" || r.ExitCode != 1) {
-			return modules.Errorf("Error resizing the filesystem with device '%s': %s", device,
+			return modules.Errorf("Error resizing the filesystem with device '%s'.\nExc: %s", device,
 				strings.TrimSpace(string(r.Stderr)))
 		}
 	}

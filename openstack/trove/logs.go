@@ -104,12 +104,9 @@ func (g *guest) logAction(ctx context.Context) (any, error) {
 			return nil, err
 		}
 	}
-	action := map[bool]string{true: "publish", false: "discard"}[publish]
-	if !publish && !discard {
-		action = "show"
-	}
 	if !l.exposed {
-		return nil, modules.Errorf("You must be admin to %s log '%s'.", action, name)
+		// Whatever the action is: Trove shows the log before it.
+		return nil, modules.Errorf("You must be admin to show log '%s'.", name)
 	}
 	if discard {
 		if err := g.discardLog(ctx, l); err != nil {

@@ -72,10 +72,12 @@ func (m *mysqlServer) installConfiguration(ctx context.Context, overrides string
 }
 
 func (m *mysqlServer) rebuild(ctx context.Context) error {
-	if err := m.installConfiguration(ctx, "config_overrides"); err != nil {
-		return err
-	}
-	return m.start(ctx, false)
+	return m.rebuildWith(ctx, func(ctx context.Context) error {
+		if err := m.installConfiguration(ctx, "config_overrides"); err != nil {
+			return err
+		}
+		return m.start(ctx, false)
+	})
 }
 
 // mysqlConfig is the server's default configuration file.

@@ -6,103 +6,224 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
 	"os/exec"
+	"os/user"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/brine-salt/brine/internal/testkit/prereq"
+	"github.com/brine-salt/brine/internal/testkit/testserver"
+	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/mount"
 )
 
-// replayed is one call, as Trove's manager makes it of its administrator and as ours gets it. The arguments are the
-// same but for a few names.
-type replayed struct{ fun, kwargs, method string }
-
-var replayedMariaDB = []replayed{
-	{"create_database", `{"databases": [{"_name": "one", "_character_set": "utf8mb4", "_collate": "utf8mb4_bin"}, {"_name": "two", "_character_set": "latin1"},` +
-		`{"_name": "three-3", "_character_set": null, "_collate": "latin2_general_ci"}]}`, "create_databases"},
-	{"create_database", `{"databases": [{"_name": "x"}]}`, "create_databases"},
-	{"create_database", `{"databases": [{"_name": ""}]}`, "create_databases"},
-	{"create_database", `{"databases": [{"_name": "sys"}]}`, "create_databases"},
-	{"create_database", `{"databases": [{"_name": "nn", "_character_set": "none"}]}`, "create_databases"},
-	{"create_database", `{"databases": [{"_name": "nn", "_character_set": null, "_collate": "none"}]}`, "create_databases"},
-	{"list_databases", `{}`, "list_databases"},
-	{"list_databases", `{"limit": 2}`, "list_databases"},
-	{"list_databases", `{"limit": 2, "marker": "three-3"}`, "list_databases"},
-	{"list_databases", `{"limit": 1, "marker": "three-3", "include_marker": true}`, "list_databases"},
-	{"list_databases", `{"limit": 3}`, "list_databases"},
-	{"list_databases", `{"limit": 0}`, "list_databases"},
-	{"list_users", `{}`, "list_users"},
-	{"create_user", `{"users": [{"_name": "ada", "_host": "%", "_password": "adasecret", "_databases": [{"_name": "one"}, {"_name": "two"}]},` +
-		`{"_name": "bob", "_host": "10.0.0.%", "_password": "bobsecret"}, {"_name": "eve", "_password": "evesecret"}]}`, "create_users"},
-	{"create_user", `{"users": [{"_name": "ada", "_host": "%", "_password": "adasecret"}]}`, "create_users"},
-	{"create_user", `{"users": [{"_name": "root", "_password": "secret1"}]}`, "create_users"},
-	{"create_user", `{"users": [{"_name": "a very long name x", "_password": "secret1"}]}`, "create_users"},
-	{"create_user", `{"users": [{"_name": "se;mi", "_password": "secret1"}]}`, "create_users"},
-	{"create_user", `{"users": [{"_name": "mal", "_password": "secret1", "_host": "a.example"}]}`, "create_users"},
-	{"create_user", `{"users": [{"_name": "mal", "_password": "secret1", "_databases": [{"_name": "n"}]}]}`, "create_users"},
-	{"list_users", `{}`, "list_users"},
-	{"list_users", `{"limit": 2}`, "list_users"},
-	{"list_users", `{"limit": 2, "marker": "bob@10.0.0.%"}`, "list_users"},
-	{"list_users", `{"limit": 1, "marker": "bob@10.0.0.%", "include_marker": true}`, "list_users"},
-	{"get_user", `{"username": "ada", "hostname": "%"}`, "get_user"},
-	{"get_user", `{"username": "ada", "hostname": "10.0.0.1"}`, "get_user"},
-	{"get_user", `{"username": "os_admin", "hostname": "%"}`, "get_user"},
-	{"get_user", `{"username": "se;mi", "hostname": "%"}`, "get_user"},
-	{"grant_access", `{"username": "eve", "hostname": "%", "databases": ["two", "three-3"]}`, "grant_access"},
-	{"grant_access", `{"username": "eve", "hostname": "%", "databases": ["mysql"]}`, "grant_access"},
-	{"revoke_access", `{"username": "eve", "hostname": "%", "database": "two"}`, "revoke_access"},
-	{"revoke_access", `{"username": "eve", "hostname": "%", "database": "one"}`, "revoke_access"},
-	{"list_access", `{"username": "eve", "hostname": "%"}`, "list_access"},
-	{"change_passwords", `{"users": [{"name": "eve", "host": "%", "password": "evesecret2"}]}`, "change_passwords"},
-	{"change_passwords", `{"users": [{"name": "nobody", "host": "%", "password": "secret1"}]}`, "change_passwords"},
-	{"update_attributes", `{"username": "bob", "hostname": "10.0.0.%", "user_attrs": {"name": "bobby", "password": "bobsecret2"}}`, "update_attributes"},
-	{"update_attributes", `{"username": "bobby", "hostname": "10.0.0.%", "user_attrs": {"host": "%"}}`, "update_attributes"},
-	{"is_root_enabled", `{}`, "is_root_enabled"},
-	{"enable_root_with_password", `{"root_password": "rootsecret"}`, "enable_root"},
-	{"is_root_enabled", `{}`, "is_root_enabled"},
-	{"delete_user", `{"user": {"_name": "ada", "_host": "%"}}`, "delete_user"},
-	{"delete_user", `{"user": {"_name": "ada", "_host": "%"}}`, "delete_user"},
-	{"delete_user", `{"user": {"_name": "root", "_host": "%"}}`, "delete_user"},
-	{"delete_database", `{"database": {"_name": "two"}}`, "delete_database"},
-	{"delete_database", `{"database": {"_name": "two"}}`, "delete_database"},
-	{"delete_database", `{"database": {"_name": "mysql"}}`, "delete_database"},
-	{"list_users", `{}`, "list_users"},
-	{"list_databases", `{}`, "list_databases"},
-}
-
-// TestTroveT2Replay makes the same calls of Trove's own administrator and of ours, on two servers, and compares the
-// answers and the servers.
+// TestTroveT2Replay lets Trove's own managers and ours live the same lives, each with servers and volumes of its own, and compares
+// answers, messages to the conductor, files and servers.
 func TestTroveT2Replay(t *testing.T) {
-	ours, theirs := newInstance(t, nil), newInstance(t, nil)
-	ours.prepare("")
-	theirs.prepare("")
-	password, _, err := (&mysqlServer{guest: theirs.guest()}).savedPassword(adminUser)
-	if err != nil {
-		t.Fatal(err)
-	}
-	replay(t, ours, replayedMariaDB, "mariadb", theirs.dir+"/s", password)
-	for _, statement := range []string{
-		"SELECT User, Host, plugin, authentication_string FROM mysql.user WHERE User NOT IN ('os_admin', 'root', 'mariadb.sys', 'mysql') ORDER BY 1, 2",
-		"SELECT * FROM information_schema.schemata ORDER BY 2",
-		"SELECT * FROM information_schema.schema_privileges ORDER BY 1, 2, 3, 4",
-		"SELECT * FROM information_schema.user_privileges WHERE grantee NOT LIKE '%os_admin%' ORDER BY 1, 2, 3",
-	} {
-		if diff := cmp.Diff(strings.Split(theirs.query(statement), "\n"), strings.Split(ours.query(statement), "\n")); diff != "" {
-			t.Errorf("%s (-Trove's +ours):\n%s", statement, diff)
-		}
-	}
-}
-
-// replay makes the calls of ours and of Trove's administrator, which works on its own server, and compares the
-// answers.
-func replay(t *testing.T, ours *instance, calls []replayed, server ...string) {
-	t.Helper()
 	if err := exec.Command("/usr/bin/python3", "-c", "import trove").Run(); err != nil {
 		prereq.Missing(t, "Trove for /usr/bin/python3 (Debian: python3-trove)")
 	}
-	cmd := exec.CommandContext(t.Context(), "/usr/bin/python3", append([]string{"testdata/replay.py"}, server...)...)
+	for _, name := range slices.Sorted(maps.Keys(replayScenarios)) {
+		t.Run(name, func(t *testing.T) { replayScenarios[name].run(t) })
+	}
+}
+
+// replaySide is one of the two agents, with all of its instances.
+type replaySide struct {
+	t        *testing.T
+	agents   []*replayAgent
+	saved    map[string]string // answers as JSON, by name
+	scenario replayScenario
+}
+
+// replayAgent is an agent in an instance.
+type replayAgent struct {
+	*instance
+	call           func(fun string, kwargs map[string]any, admin bool) map[string]any
+	published      func(prefix string) string
+	forget         func()
+	config         string // of the server, with the agent's own paths
+	root, device   string // where the volume is mounted for the agent, and what
+	plain          *strings.Replacer
+	moreConfigLine string
+}
+
+func (s replayScenario) run(t *testing.T) {
+	t.Parallel()
+	theirs := replaySide{t: t, saved: map[string]string{}, scenario: s}
+	ours := replaySide{t: t, saved: map[string]string{}, scenario: s}
+	for range s.instances {
+		theirs.agents = append(theirs.agents, s.troveAgent(t))
+		ours.agents = append(ours.agents, s.ourAgent(t, ours.agents))
+	}
+	calls, refused := 0, 0
+	for _, step := range s.steps {
+		want, got := theirs.do(step), ours.do(step)
+		if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(got, "\n")); diff != "" {
+			t.Errorf("%d %s %s (-Trove's +ours):\n%s", step.on, step.fun, step.kwargs, diff)
+		}
+		if !strings.HasPrefix(step.fun, "(") {
+			calls++
+			if strings.Contains(want, `"error"`) {
+				refused++
+			}
+		}
+	}
+	t.Logf("%d calls, %d of them refused", calls, refused)
+}
+
+// newInstance is an instance whose paths the agents are given.
+func (s replayScenario) newInstance(t *testing.T, more map[string]any) *replayAgent {
+	t.Helper()
+	a := &replayAgent{}
+	if s.datastore == managerPostgres {
+		a.instance = newPostgres(t, more)
+		// Trove's pg_rewind does not read the archive of the log.
+		a.config, a.moreConfigLine = a.postgresConfig()+"wal_keep_size = 256MB\n", "max_connections = 21\n"
+		a.plain = strings.NewReplacer("'"+a.dir+"'", "'/var/run/postgresql'", a.dir+"/etc", "/etc/postgresql", a.dir, "/var/lib/postgresql", a.port, "PORT")
+	} else {
+		a.instance = newInstance(t, more)
+		a.config, a.moreConfigLine = a.instance.config(), "max_heap_table_size=1M\n"
+		a.plain = strings.NewReplacer(a.dir+"/etc", "/etc/mysql", a.dir+"/s", "/var/run/mysqld/mysqld.sock", a.dir+"/pid", "/var/run/mysqld/pid",
+			a.dir, "/var/lib/mysql", a.port, "PORT")
+	}
+	a.root = a.dir
+	if s.volume {
+		a.addVolume()
+	}
+	return a
+}
+
+// addVolume makes a device whose file system has half of its size, and a place for it.
+func (a *replayAgent) addVolume() {
+	t := a.t
+	t.Helper()
+	dir, _ := testserver.Dir(t, "")
+	image := filepath.Join(dir, "image")
+	a.root = filepath.Join(dir, "volume")
+	err := errors.Join(os.Mkdir(a.root, 0o755), os.WriteFile(image, nil, 0o600), os.Truncate(image, 64<<20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	testserver.Run(t, nil, "mkfs.ext3", "-q", "-F", image, "32M")
+	out, err := exec.Command("losetup", "--find", "--show", image).Output()
+	if err != nil {
+		prereq.Missing(t, "loop devices")
+	}
+	a.device = strings.TrimSpace(string(out))
+	t.Cleanup(func() {
+		_ = syscall.Unmount(a.root, syscall.MNT_DETACH)
+		testserver.Run(t, nil, "losetup", "--detach", a.device)
+	})
+	a.plain = strings.NewReplacer(a.root, "VOLUME", a.device, "DEVICE")
+}
+
+// ourAgent is this package in an instance. All instances of a side have one store.
+func (s replayScenario) ourAgent(t *testing.T, others []*replayAgent) *replayAgent {
+	t.Helper()
+	more := map[string]any{"volume_fstype": "ext3"}
+	if len(others) > 0 {
+		more["store"] = others[0].opts["trove"].(map[string]any)["store"]
+	}
+	a := s.newInstance(t, more)
+	a.opts["trove"].(map[string]any)["error_log"] = a.dir + "/mysqld.log" // empty, as Trove's: this server writes to another
+	if s.volume {
+		a.opts["trove"].(map[string]any)["mount_point"] = a.root
+		a.reg = modules.NewRegistry(Module, mount.Module)
+	}
+	a.call = func(fun string, kwargs map[string]any, admin bool) map[string]any {
+		if admin {
+			kwargs["context"] = map[string]any{"is_admin": true}
+		}
+		answer := map[string]any{"sent": []any{}}
+		v, err := a.run(fun, kwargs)
+		switch {
+		case err == nil:
+			answer["return"] = v
+		case isServerError(err) || strings.HasPrefix(err.Error(), "cannot connect to the datastore"):
+			answer["error"] = nil // of the server: its text is the library's
+		default:
+			answer["error"], _, _ = strings.Cut(err.Error(), "\nExc: ")
+		}
+		answer["sent"] = a.conducted()
+		return answer
+	}
+	a.published = func(prefix string) string {
+		var all strings.Builder
+		root := filepath.Join(a.dir, "store", "database_logs")
+		err := filepath.WalkDir(root, func(p string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() || !strings.HasPrefix(p, filepath.Join(root, prefix)) {
+				return err
+			}
+			b, err := os.ReadFile(p)
+			all.Write(b)
+			return err
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+		return all.String()
+	}
+	a.forget = func() {}
+	return a
+}
+
+// conducted returns what was sent to Trove's conductor since the last call: the method and its arguments.
+func (i *instance) conducted() []any {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	list := []any{}
+	for _, e := range i.events {
+		args := maps.Clone(e.data)
+		delete(args, "sent")
+		if strings.HasSuffix(e.tag, "/trove/"+heartbeatTag) {
+			args["instance_id"] = args["id"]
+			delete(args, "id")
+		}
+		list = append(list, []any{filepath.Base(e.tag), args})
+	}
+	i.events = nil
+	return list
+}
+
+// troveAgent is Trove's own manager in an instance, in a mount namespace in which the paths of its code are the instance's.
+func (s replayScenario) troveAgent(t *testing.T) *replayAgent {
+	t.Helper()
+	a := s.newInstance(t, nil)
+	u, err := user.Lookup(a.owner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := filepath.Dir(a.command[0]) + ":/usr/sbin:/usr/bin:/sbin:/bin"
+	cmd := exec.Command("unshare", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child", "sh", "testdata/manager.sh", a.dir, s.datastore,
+		a.port, u.Uid, bin)
+	cmd.Env = append(os.Environ(), "PATH="+bin)
+	socket := "mysqld.sock"
+	link := a.dir + "/s"
+	if s.datastore == managerPostgres {
+		socket = ".s.PGSQL." + a.port
+		link = a.dir + "/" + socket
+	}
+	if err := os.Symlink("run/"+socket, link); err != nil {
+		t.Fatal(err)
+	}
+	if s.volume {
+		cmd.Env = append(cmd.Env, "VOLUME="+a.root, "FSTYPE=ext3")
+	} else {
+		a.config = a.plainConfig()
+		a.root = map[string]string{managerPostgres: "/var/lib/postgresql", managerMaria: "/var/lib/mysql"}[s.datastore]
+	}
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -113,48 +234,191 @@ func replay(t *testing.T, ours *instance, calls []replayed, server ...string) {
 	}
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
+	t.Cleanup(func() {
 		_ = in.Close()
-		_ = cmd.Wait()
-	}()
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("Trove's manager: %v", err)
+		}
+		if t.Failed() {
+			t.Logf("Trove's manager said:\n%s", stderr.String()[max(0, stderr.Len()-6000):])
+		}
+	})
 	lines := bufio.NewReader(out)
-	refused := 0
-	for _, c := range calls {
-		if _, err := in.Write([]byte("[" + quoteJSON(c.method) + ", " + c.kwargs + "]\n")); err != nil {
-			t.Fatalf("%v\n%s", err, stderr.String())
+	a.call = func(method string, kwargs map[string]any, admin bool) map[string]any {
+		t.Helper()
+		if _, err := in.Write([]byte(quoteJSON([]any{method, kwargs, admin}) + "\n")); err != nil {
+			t.Fatalf("%s: %v\n%s", method, err, stderr.String())
 		}
-		line, err := lines.ReadString('\n')
+		line, err := lines.ReadBytes('\n')
 		if err != nil {
-			t.Fatalf("%v\n%s", err, stderr.String())
+			_ = cmd.Wait()
+			t.Fatalf("%s: %v\n%s", method, err, stderr.String())
 		}
-		want := map[string]any{}
-		if err := json.Unmarshal([]byte(line), &want); err != nil {
+		answer := map[string]any{}
+		if err := json.Unmarshal(line, &answer); err != nil {
 			t.Fatal(err)
 		}
-		got := map[string]any{}
-		v, failure := ours.run(c.fun, ours.args(c.kwargs))
-		if failure != nil {
-			refused++
-			got["error"] = failure.Error()
-			if isServerError(failure) {
-				got["error"] = nil
-			}
-		} else if err := json.Unmarshal([]byte(quoteJSON(v)), &v); err != nil {
-			t.Fatal(err)
-		} else {
-			got["return"] = v
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s %s (-Trove's +ours):\n%s", c.fun, c.kwargs, diff)
-		}
+		return answer
 	}
-	t.Logf("%d calls, %d of them refused, are equal", len(calls), refused)
+	a.published = func(prefix string) string {
+		return fmt.Sprint(a.call("published", map[string]any{"prefix": prefix}, false)["return"])
+	}
+	a.forget = func() { a.call("remove the container", map[string]any{}, false) }
+	return a
 }
 
-// guest returns the agent in the instance, outside of a call.
+// plainConfig is the configuration with Trove's own paths, and this instance's port.
+func (a *replayAgent) plainConfig() string {
+	return strings.ReplaceAll(a.plain.Replace(a.config), "PORT", a.port)
+}
+
+// do makes a step, and returns what is compared.
+func (s *replaySide) do(step replayStep) string {
+	s.t.Helper()
+	a := s.agents[step.on]
+	text := s.fill(a, step.kwargs)
+	var answer any
+	switch step.fun {
+	case stepSQL:
+		if s.scenario.datastore == managerPostgres {
+			return a.plain.Replace(a.psql("postgres", text))
+		}
+		return a.plain.Replace(a.query(text))
+	case stepDump:
+		return strings.Join(a.dump(), "\n")
+	case stepConfig:
+		return s.withoutPorts(a.files())
+	case stepForget:
+		a.forget()
+		return ""
+	case stepPublished:
+		all := a.published(a.args(text)["prefix"].(string))
+		return strings.Join(regexp.MustCompile(`[a-z]+ canary`).FindAllString(all, -1), "\n")
+	}
+	m := a.call(step.fun, a.args(text), step.admin)
+	b, err := json.Marshal(m)
+	if err == nil {
+		err = json.Unmarshal(b, &answer)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	m = answer.(map[string]any)
+	if step.save != "" {
+		s.saved[step.save] = quoteJSON(m["return"])
+	}
+	for _, sent := range m["sent"].([]any) {
+		if args := sent.([]any)[1].(map[string]any); args["state"] == backupCompleted {
+			s.saved["backup"] = quoteJSON(map[string]any{"location": args["location"], "checksum": args["checksum"]})
+		}
+	}
+	if step.hide == "*" {
+		m["return"] = form(m["return"])
+	}
+	b, err = json.MarshalIndent(hide(m, append(strings.Fields(step.hide), "location", "checksum", "size", "created", "updated")), "", " ")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return s.withoutPorts(a.plain.Replace(string(b)))
+}
+
+// withoutPorts names the servers' ports, which are chance.
+func (s *replaySide) withoutPorts(text string) string {
+	for n, other := range s.agents {
+		text = strings.ReplaceAll(text, other.port, fmt.Sprintf("PORT of %d", n))
+	}
+	return text
+}
+
+// fill writes the values of names into the arguments of a step.
+func (s *replaySide) fill(a *replayAgent, text string) string {
+	s.t.Helper()
+	if text == "" {
+		return ""
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.saved)) {
+		v := s.saved[name]
+		text = strings.ReplaceAll(text, "$"+name+"{", strings.TrimSuffix(v, "}"))
+		text = strings.ReplaceAll(text, "$"+name, v)
+	}
+	text = strings.NewReplacer("$CONFIG", quoteJSON(a.config), "$MORECONFIG", quoteJSON(a.config+a.moreConfigLine), "$DIR", a.root,
+		"$DEVICE", a.device).Replace(text)
+	if strings.Contains(text, "$") {
+		s.t.Fatalf("%s has a name that no answer was saved under", text)
+	}
+	return text
+}
+
+// files are the files of the configuration. Trove's order of options is another, and ident_file is ours alone.
+func (a *replayAgent) files() string {
+	a.t.Helper()
+	var all strings.Builder
+	err := filepath.WalkDir(a.dir+"/etc", func(p string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(p)
+		lines := slices.DeleteFunc(strings.Split(strings.ReplaceAll(a.plain.Replace(string(b)), "\r", ""), "\n"), func(line string) bool {
+			return line == "" || strings.HasPrefix(line, "ident_file=")
+		})
+		if filepath.Base(p) != "pg_hba.conf" {
+			slices.Sort(lines)
+		} else {
+			for i := range lines {
+				lines[i] = strings.Join(strings.Fields(lines[i]), " ")
+			}
+		}
+		fmt.Fprintf(&all, "%s\n\t%s\n", strings.TrimPrefix(p, a.dir), strings.Join(lines, "\n\t"))
+		return err
+	})
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return regexp.MustCompile(`password=\w+`).ReplaceAllString(all.String(), "password=x")
+}
+
+// hide shows the forms of the values of some keys.
+func hide(v any, keys []string) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, x := range v {
+			if slices.Contains(keys, k) {
+				v[k] = form(x)
+			} else {
+				v[k] = hide(x, keys)
+			}
+		}
+	case []any:
+		for i := range v {
+			v[i] = hide(v[i], keys)
+		}
+	}
+	return v
+}
+
+// form is what a value that is chance has in common with others of its kind.
+func form(v any) any {
+	switch v := v.(type) {
+	case string:
+		if strings.HasPrefix(v, "file://") {
+			return "a location"
+		}
+		return regexp.MustCompile(`[0-9A-Za-z]+`).ReplaceAllString(v, "x")
+	case float64:
+		return "a number"
+	case []any:
+		for i := range v {
+			v[i] = form(v[i])
+		}
+	}
+	return v
+}
+
+// guest is the agent in the instance, outside of a call.
 func (i *instance) guest() *guest {
 	i.t.Helper()
 	s, err := readSettings(i.opts["trove"])

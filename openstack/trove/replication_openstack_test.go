@@ -14,8 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-const sourceConfig = `"[mysqld]\nlog_bin = binlog\nbinlog_format = ROW\ngtid_strict_mode = 1\n"`
-
 // TestTroveReplication makes a replica from a snapshot, fails over to it, and detaches it.
 func TestTroveReplication(t *testing.T) {
 	a := newInstance(t, map[string]any{"backup_aes_cbc_key": "a-key"})
@@ -258,7 +256,7 @@ func TestTroveLogs(t *testing.T) {
 		{action("general", "true", "true", "false", "false"), "Cannot enable and disable log 'general'."},
 		{action("audit", "true", "false", "false", "false"), "Log 'audit' is not defined."},
 		{action("error", "true", "false", "false", "false"), "Cannot enable a SYSTEM log ('error')."},
-		{action("error", "false", "false", "true", "false"), "You must be admin to publish log 'error'."},
+		{action("error", "false", "false", "true", "false"), "You must be admin to show log 'error'."},
 	} {
 		if got := i.fails("guest_log_action", c[0]); got != c[1] {
 			t.Errorf("%s: %q, not %q", c[0], got, c[1])

@@ -212,15 +212,15 @@ func (g *guest) endInstall(ctx context.Context, failure error, cluster bool) err
 	return failure
 }
 
-// rebuild sets up the service on the existing data after the instance was rebuilt.
-func (g *guest) rebuild(ctx context.Context) error {
+// rebuildWith marks and reports a rebuild of the instance, in which setUp sets up the service on the existing data.
+func (g *guest) rebuildWith(ctx context.Context, setUp func(context.Context) error) error {
 	if err := g.mark(prepareStart); err != nil {
 		return err
 	}
 	g.report(ctx, statusBuilding, true)
 	err := g.checkVersion(g.c.Value("ds_version"))
 	if err == nil {
-		err = g.db.rebuild(ctx)
+		err = setUp(ctx)
 	}
 	return g.endInstall(ctx, err, false)
 }
