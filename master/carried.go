@@ -26,12 +26,7 @@ func (m *Master) openCarried(q store.Queue) error {
 	if c.Seal, err = m.peers.Secrets().Sealer(); err != nil {
 		return err
 	}
-	if c.Limits.Total == 0 {
-		c.Limits.Total = 4 << 30
-		if m.opts.Store == nil {
-			c.Limits.Total = 256 << 20
-		}
-	}
+	setDefault(&c.Limits.Total, content.DefaultTotal(m.opts.Store != nil))
 	c.Files = &content.Files{Queue: q, Contents: contents, Seal: c.Seal,
 		HashType: m.opts.Files.HashType,
 		Tenant: func(ctx context.Context, id string) (string, error) {
@@ -75,7 +70,7 @@ func (m *Master) storeContent(ctx context.Context, o Order, spec map[string]any,
 	case !wanted:
 		err = m.requests.Files.Orders.Compare(ctx, cargo, spec)
 	default:
-		key, drop, err = m.requests.Files.Orders.Store(ctx, cargo, spec)
+		key, drop, err = m.requests.Files.Orders.Store(ctx, o.Tenant, cargo, spec)
 	}
 	if errors.Is(err, content.ErrFull) {
 		err = fmt.Errorf("%w: %w", err, ErrBusy)

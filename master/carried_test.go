@@ -312,7 +312,7 @@ func TestSameOrderWithContent(t *testing.T) {
 		}
 	}
 	c, _ := store.ContentsOf(r.Store())
-	if n, err := c.ContentSize(within(t)); err != nil || n > 2000 {
+	if n, err := c.ContentSize(within(t), ""); err != nil || n > 2000 {
 		t.Error("orders that were not placed left content:", n, err)
 	}
 }
@@ -381,7 +381,7 @@ func TestBadContent(t *testing.T) {
 				t.Error("it was placed:", err)
 			}
 			contents, _ := store.ContentsOf(r.Store())
-			if n, err := contents.ContentSize(within(t)); n != 0 || err != nil {
+			if n, err := contents.ContentSize(within(t), ""); n != 0 || err != nil {
 				t.Error("it left", n, "bytes", err)
 			}
 		})
@@ -428,7 +428,7 @@ func TestRefusedForAll(t *testing.T) {
 	r := serve(t, o)
 	out := cast(t, r, carrying("o", "m"))
 	contents, _ := store.ContentsOf(r.Store())
-	if n, err := contents.ContentSize(within(t)); !out.Done || n != 0 || err != nil {
+	if n, err := contents.ContentSize(within(t), ""); !out.Done || n != 0 || err != nil {
 		t.Error(out, n, err)
 	}
 	if again := cast(t, r, carrying("o", "m")); again.JID != out.JID {

@@ -180,7 +180,7 @@ func TestSecretsInADatabase(t *testing.T) {
 		t.Errorf("the key has %d bytes", len(kept))
 	}
 	contents, _ := store.ContentsOf(r.Store())
-	if n, err := contents.ContentSize(within(t)); n != 0 || err != nil {
+	if n, err := contents.ContentSize(within(t), ""); n != 0 || err != nil {
 		t.Error(n, err)
 	}
 }

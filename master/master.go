@@ -172,7 +172,8 @@ func (m *Master) openRequests(minions store.Minions) (err error) {
 	}
 	m.requests.Events = requests.NewEvents(e)
 	m.announced = announced.New(announced.Options{Minions: minions, Keys: m.keys,
-		Tenants: m.tenants, Grants: m.requests.Events, Key: m.identity.Key, Log: m.log})
+		Tenants: m.tenants, Grants: m.requests.Events, MaxTenant: o.Keys.MaxAnnouncedTenant,
+		Key: m.identity.Key, Log: m.log})
 	signIns := m.openSignIns(hourly)
 	m.network.Prepare(network.Options{Tenants: m.tenants, Minions: minions, Keys: m.keys,
 		SignIns: signIns, Counts: m.counts, Paths: m.orders, Key: m.identity.Key,

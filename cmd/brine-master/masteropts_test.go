@@ -75,6 +75,9 @@ keep_jobs_seconds: 60
 max_jobs: 1000
 max_jobs_size: 3
 max_unfinished: 50
+max_announced_tenant: 40
+isolate_minions: True
+allow_remote_clients: True
 max_order_files: 7
 max_order_size: 2
 max_order_pillar: 3
@@ -92,12 +95,13 @@ fileserver_backend: [roots, s3fs]
 	got := []any{o.ID, o.Network.Interface, o.Network.PublishPort, o.Network.RetPort,
 		o.Keys.Policy.AutoAccept, o.Keys.Policy.AutosignTimeout, o.Files.RecvMaxSize,
 		o.Keys.KeepAESOnDelete, o.Minions.Peer, o.Local.ACL, o.Jobs.Timeout, o.Jobs.Keep,
-		o.Jobs.Max, o.Jobs.MaxBytes, o.Orders.MaxUnfinished, o.Orders.Limits, o.Jobs.Nodegroups,
+		o.Jobs.Max, o.Jobs.MaxBytes, o.Orders.MaxUnfinished, o.Keys.MaxAnnouncedTenant,
+		o.Orders.Limits, o.Network.Isolate, o.Local.AnyHost, o.Jobs.Nodegroups,
 		o.Minions.MineGet == nil, o.Network.Listen != nil, o.Files.HashType,
 		o.Network.Advertise, o.Network.AdvertiseTransport}
 	want := []any{"here", "127.0.0.1", 1505, 4506, true, 5 * time.Minute,
 		int64(2 << 20), true, map[string][]any{"web.*": {"test.ping", "cmd.*"}}, map[string][]any{"fred": {"test.ping"}, "web.*": {map[string]any{"web*": []any{"test.*"}}}},
-		7 * time.Second, time.Minute, 1000, int64(3 << 20), 50, content.Limits{Files: 7, Bytes: 2 << 20, Pillar: 3 << 10, Total: 9 << 20}, map[string]any{"g": "L@a"}, true, true, "sha256",
+		7 * time.Second, time.Minute, 1000, int64(3 << 20), 50, 40, content.Limits{Files: 7, Bytes: 2 << 20, Pillar: 3 << 10, Total: 9 << 20}, true, true, map[string]any{"g": "L@a"}, true, true, "sha256",
 		[]string{"a.example", "b.example:4606"}, "zeromq"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

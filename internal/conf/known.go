@@ -127,6 +127,7 @@ master_uri
 master_uri_list
 match
 match_dict
+max_announced_tenant
 max_jobs
 max_jobs_size
 max_order_files
@@ -677,6 +678,7 @@ var unsetDefaults = [...]fixed{
 	{"id", ""},
 	{"iscsi_grains", false},
 	{"isolate_minions", false},
+	{"max_announced_tenant", int64(10000)},
 	{"max_jobs", int64(0)},
 	{"max_order_files", int64(100)},
 	{"max_order_pillar", int64(1024)},

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
+	"sync"
 	"time"
 
 	"github.com/brine-salt/brine/master/bootstrap"
@@ -71,18 +72,29 @@ type Options struct {
 	Keys    *keys.Store
 	Tenants *tenants.Registry
 	Grants  Grants
+	// MaxTenant limits the minions that are announced for one tenant; 0 means DefaultMaxTenant, below 0 no limit.
+	MaxTenant int
 	// Key is the masters' private key, from which all tokens can be derived.
 	Key *crypt.PrivateKey
 	Log *slog.Logger
 }
 
 // Book holds the announcements. Its methods are safe for concurrent use.
-type Book struct{ Options }
+type Book struct {
+	Options
+
+	mu     sync.Mutex               // guards the fields below
+	counts map[string]counted       // by tenant
+	making map[string]chan struct{} // by tenant: full while a key pair is made
+}
 
 var _ signin.Records = (*Book)(nil)
 
 // New returns a Book.
-func New(o Options) *Book { return &Book{o} }
+func New(o Options) *Book {
+	o.MaxTenant = cmp.Or(o.MaxTenant, DefaultMaxTenant)
+	return &Book{Options: o, counts: make(map[string]counted), making: make(map[string]chan struct{})}
+}
 
 // isAccepted reports whether a key of an id is accepted.
 func (b *Book) isAccepted(id string) bool { return b.Keys.State(id) == keys.Accepted }
@@ -117,12 +129,27 @@ func (b *Book) Ensure(ctx context.Context, s Spec, byTenant bool,
 	if s.Tenant != "" {
 		b.Tenants.Add()
 	}
+	// guard: announcements-of-one-tenant TestKeyPairsTakeTurns
+	if s.KeyPair {
+		done, err := b.takeTurn(ctx, s.Tenant)
+		if err != nil {
+			return out, err
+		}
+		defer done()
+	}
 	var failure error
 	var record store.Minion
+	reserved := false
 	err = store.ChangeMinion(ctx, b.Minions, s.ID, func(x *store.Minion) bool {
 		if failure = nil; x.Version > 0 && x.Tenant != s.Tenant {
 			failure = ErrOtherTenant
 			return false
+		}
+		if x.Version == 0 && !reserved {
+			if failure = b.reserve(ctx, s.Tenant); failure != nil {
+				return false
+			}
+			reserved = true
 		}
 		x.Tenant = s.Tenant
 		x.Spec["grains"] = grains
@@ -159,20 +186,6 @@ func (b *Book) Ensure(ctx context.Context, s Spec, byTenant bool,
 		err = b.preseed(s.ID, public)
 	}
 	return out, err
-}
-
-// plain converts a caller's values to the plain values that the store needs.
-func plain(v map[string]any) (map[string]any, error) {
-	if v == nil {
-		v = map[string]any{}
-	}
-	packed, err := payload.Marshal(v)
-	if err != nil {
-		return nil, err
-	}
-	out, err := payload.Unmarshal(packed)
-	p, _ := payload.Map(out)
-	return p, err
 }
 
 // preseed accepts a key, unless the id has another one already.
@@ -303,6 +316,7 @@ func (b *Book) Forget(ctx context.Context, id string) error {
 		return store.ErrNoMinions
 	}
 	err := b.Minions.DeleteMinion(ctx, id)
+	b.forgetCounts()
 	b.Tenants.Forget()
 	b.Grants.TakeGrants(store.Minion{ID: id})
 	if errors.Is(err, store.ErrNotFound) {

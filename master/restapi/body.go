@@ -17,6 +17,12 @@ func (s *Server) readBody(q *exchange.Request) error {
 	}
 	kind, _, _ := mime.ParseMediaType(q.Header.Get("Content-Type"))
 	if kind == "multipart/form-data" && q.URL.Path == native.OrdersPath {
+		// The first part is read whole, the files in pieces.
+		if t, err := s.tokenOwner(q.Request, tokenID(q.Request)); err == nil {
+			if err := s.reserveOwn(q.Request, t, s.o.MaxBody); err != nil {
+				return err
+			}
+		}
 		return s.native.ReadParts(q)
 	}
 	free, charged, err := s.admitBody(q.Request)

@@ -47,11 +47,11 @@ func newBackground() *background {
 
 // start runs f for a user in a goroutine of its own, or returns a 503 if too many are running.
 func (b *background) start(who string, f func(ctx context.Context)) error {
-	if !b.places.take(who) {
+	if !b.places.take(who, 1) {
 		return exchange.NewError(http.StatusServiceUnavailable, "Too many runs are going on")
 	}
 	b.wg.Go(func() {
-		defer b.places.leave(who)
+		defer b.places.leave(who, 1)
 		f(b.ctx)
 	})
 	return nil

@@ -1,12 +1,15 @@
 package restapi
 
 import (
+	"cmp"
+	"context"
 	"log/slog"
 	"net"
 	"net/http"
 	"sync"
 	"time"
 
+	"github.com/brine-salt/brine/master/eauth"
 	"github.com/brine-salt/brine/master/restapi/internal/exchange"
 	"github.com/brine-salt/brine/master/restapi/internal/listen"
 )
@@ -22,8 +25,13 @@ const (
 	// wrong password or because it is not a command, counts refusedBody times.
 	bodyRate, bodyBurst = 1 << 20, 4 << 20
 	refusedBody         = 8
+	// ownBytes is the memory in bytes for the bodies above smallBody of identified callers, and for uploads. A body
+	// counts until its request has ended, and as ownBody at most.
+	ownBytes, ownBody = 128 << 20, 16 << 20
 	// defaultLoginRate and defaultLoginBurst are the defaults of Options.LoginRate and LoginBurst.
 	defaultLoginRate, defaultLoginBurst = 1, 20
+	// defaultStreams is the default of Options.Streams.
+	defaultStreams = 256
 	// headTime, requestTime and idleTime are the time limits for a request's head, for a whole request, and
 	// between requests.
 	headTime, requestTime, idleTime = 10 * time.Second, 60 * time.Second, 2 * time.Minute
@@ -32,9 +40,10 @@ const (
 )
 
 // admitBody decides whether a request may send its body. Bodies of up to 64 KiB and those of identified callers are
-// always read. Larger ones from unauthenticated callers share Options.Strangers bytes of memory and have a rate per
-// address, so that many slow uploads neither exhaust the memory nor keep others from logging in. free returns the
-// reserved memory; charged is what was counted against the address, and 0 for bodies that are always read.
+// always read; callers share ownBytes for theirs. Larger ones from unauthenticated callers share Options.Strangers bytes
+// of memory and have a rate per address, so that many slow uploads neither exhaust the memory nor keep others from
+// logging in. free returns the reserved memory; charged is what was counted against the address, and 0 for bodies
+// that are always read.
 func (s *Server) admitBody(r *http.Request) (free func(), of int64, err error) {
 	// guard: CVE-2025-13836,CVE-2025-47287 TestCVE_2025_47287_BodiesAreBounded
 	if r.ContentLength > s.o.MaxBody {
@@ -43,8 +52,8 @@ func (s *Server) admitBody(r *http.Request) (free func(), of int64, err error) {
 	if r.ContentLength >= 0 && r.ContentLength <= smallBody {
 		return func() {}, 0, nil
 	}
-	if _, err := s.session(r); err == nil {
-		return func() {}, 0, nil
+	if t, err := s.session(r); err == nil {
+		return func() {}, 0, s.reserveOwn(r, t, cmp.Or(max(0, r.ContentLength), s.o.MaxBody))
 	}
 	n := r.ContentLength
 	if n < 0 {
@@ -62,6 +71,23 @@ func (s *Server) admitBody(r *http.Request) (free func(), of int64, err error) {
 	s.reserveBytes(-n)
 	return nil, 0, exchange.NewError(http.StatusTooManyRequests,
 		"Too many large requests without a token")
+}
+
+// reserveOwn takes n bytes of ownBytes for a request of an identified caller until the request has ended. Callers share
+// them as they share the streams.
+func (s *Server) reserveOwn(r *http.Request, t eauth.Token, n int64) error {
+	n = min(n, ownBody)
+	who, err := s.sharerOf(t)
+	if err != nil {
+		return err
+	}
+	// guard: bodies-of-one-caller TestOwnBodiesAreShared instead: !s.own.take(who, 0)
+	if !s.own.take(who, n) {
+		return exchange.NewError(http.StatusServiceUnavailable,
+			"Too many large requests are being served")
+	}
+	context.AfterFunc(r.Context(), func() { s.own.leave(who, n) })
+	return nil
 }
 
 // reserveBytes takes n bytes of Options.Strangers and reports whether they were available. A negative n returns them.

@@ -94,6 +94,45 @@ func TestStrangersShareTheirMemory(t *testing.T) {
 	}
 }
 
+// TestOwnBodiesAreShared: one caller with a token gets memory for half of the large bodies, in requests or uploads; another caller still
+// gets its part, and what has ended is free again.
+func TestOwnBodiesAreShared(t *testing.T) {
+	const large = "1000000"
+	s := newSite(t, func(o *restapi.Options) { o.LoginRate = -1 })
+	fill := func(token string) (sent []*sender) {
+		t.Helper()
+		for {
+			c := s.announce("/", large, token)
+			sent = append(sent, c)
+			if got := c.status(); got == 503 {
+				return sent
+			} else if got != 100 || len(sent) > 200 {
+				t.Fatal(len(sent), got)
+			}
+		}
+	}
+	other := s.login("bob")
+	alice, bob := fill(s.token), fill(other)
+	if len(alice) != 68 || len(bob) != 35 {
+		t.Errorf("the first caller got %d bodies, the second %d", len(alice)-1, len(bob)-1)
+	}
+	if got := s.announce("/", "65536", s.token).status(); got != 100 {
+		t.Errorf("a small body: %d", got)
+	}
+	if code, v := s.upload(part{`form-data; name="order"`, `{"id": "up", "fun": "test.ping", "tgt": ["d1"]}`}); code != 503 {
+		t.Errorf("an upload: %d %v", code, v)
+	}
+	alice[0].Close()
+	alice[1].Close()
+	for { // the server needs a moment to see that they left
+		c := s.announce("/", large, other)
+		if c.status() == 100 {
+			break
+		}
+		c.Close()
+	}
+}
+
 // TestLimit: connections beyond the limit of an address are closed, beyond the limit of all they wait.
 func TestLimit(t *testing.T) {
 	inner, err := net.Listen("tcp", "127.0.0.1:0")

@@ -92,7 +92,7 @@ func TestLargeUpload(t *testing.T) {
 		t.Fatal(code, v)
 	}
 	c, _ := store.ContentsOf(s.master.Store())
-	if n, err := c.ContentSize(t.Context()); err != nil || n < 5<<20 || n > 5<<20+100<<10 {
+	if n, err := c.ContentSize(t.Context(), ""); err != nil || n < 5<<20 || n > 5<<20+100<<10 {
 		t.Error(n, err)
 	}
 	token := s.token
@@ -170,7 +170,7 @@ func TestBadUploads(t *testing.T) {
 		t.Error("something was placed:", code, v)
 	}
 	contents, _ := store.ContentsOf(s.master.Store())
-	if n, err := contents.ContentSize(t.Context()); n != 0 || err != nil {
+	if n, err := contents.ContentSize(t.Context(), ""); n != 0 || err != nil {
 		t.Error("it left", n, "bytes", err)
 	}
 }

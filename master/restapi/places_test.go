@@ -7,7 +7,7 @@ import "testing"
 func TestStreamsAreShared(t *testing.T) {
 	p := newPlaces(256)
 	all := func(who string) (n int) {
-		for p.take(who) {
+		for p.take(who, 1) {
 			n++
 		}
 		return n
@@ -16,12 +16,12 @@ func TestStreamsAreShared(t *testing.T) {
 		t.Errorf("the first got %d, the second %d, the third %d", a, b, c)
 	}
 	for range 128 {
-		p.leave("a")
+		p.leave("a", 1)
 	}
 	if n := all("b"); n != 112-64 {
 		t.Errorf("the second got %d more when the first had left", n)
 	}
-	if one := newPlaces(1); !one.take("a") || one.take("a") || one.take("b") {
+	if one := newPlaces(1); !one.take("a", 1) || one.take("a", 1) || one.take("b", 1) {
 		t.Error("a single place")
 	}
 }

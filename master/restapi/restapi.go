@@ -94,6 +94,7 @@ type Server struct {
 	open     context.Context    // ends with Close
 	close    context.CancelFunc
 	streams  *places
+	own      *places // bytes of bodies
 	pages    *pages.Server
 	native   *native.API
 	async    *background
@@ -130,7 +131,7 @@ func New(o Options) (*Server, error) {
 	setDefault(&o.LoginRate, defaultLoginRate)
 	setDefault(&o.LoginBurst, defaultLoginBurst)
 	setDefault(&o.RequestBurst, 10*o.RequestRate)
-	setDefault(&o.Streams, 256)
+	setDefault(&o.Streams, defaultStreams)
 	setDefault(&o.Timeout, 5*time.Minute)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -139,8 +140,8 @@ func New(o Options) (*Server, error) {
 		logins:   ratelimit.NewAttempts(o.LoginRate, o.LoginBurst),
 		requests: ratelimit.New(o.RequestRate, o.RequestBurst),
 		bodies:   ratelimit.New(bodyRate, max(bodyBurst, float64(o.MaxBody))),
-		streams:  newPlaces(o.Streams),
-		pages:    files, async: newBackground(), started: time.Now()}
+		streams:  newPlaces(int64(o.Streams)), own: newPlaces(ownBytes),
+		pages: files, async: newBackground(), started: time.Now()}
 	s.open, s.close = context.WithCancel(context.Background())
 	s.native = native.New(native.Options{Callers: callers{s}, Auth: o.Auth, Master: o.Master,
 		MaxBody: o.MaxBody, Log: o.Log})

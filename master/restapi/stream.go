@@ -73,49 +73,55 @@ func (s *Server) followFeed(ctx context.Context, f feed, each func(e events.Logg
 // enterStream takes one of the places for streams, or returns a 503 if this caller gets no further one. Call leave when
 // the stream has ended.
 func (s *Server) enterStream(t eauth.Token) (leave func(), err error) {
-	name, err := s.tenantOf(t)
+	who, err := s.sharerOf(t)
 	if err != nil {
 		return nil, err
 	}
-	who := "tenant " + name
-	if name == "" {
-		who = t.EAuth + " " + t.Name
-	}
-	if !s.streams.take(who) {
+	if !s.streams.take(who, 1) {
 		return nil, exchange.NewError(http.StatusServiceUnavailable,
 			"Too many clients follow events")
 	}
 	s.stats.streams.Add(1)
-	return func() { s.stats.streams.Add(-1); s.streams.leave(who) }, nil
+	return func() { s.stats.streams.Add(-1); s.streams.leave(who, 1) }, nil
 }
 
-// places are shared by callers: each may take one while it has fewer than are free. So no caller keeps the others out.
+// sharerOf returns as whom a caller has a part of what all share: as its tenant, or as itself.
+func (s *Server) sharerOf(t eauth.Token) (string, error) {
+	name, err := s.tenantOf(t)
+	if name == "" {
+		return t.EAuth + " " + t.Name, err
+	}
+	return "tenant " + name, err
+}
+
+// places, or bytes, are shared by callers: each may take more as long as it then has no more than are free. So no caller
+// keeps the others out.
 type places struct {
 	mu   sync.Mutex // guards the fields below
-	free int
-	of   map[string]int // by caller
+	free int64
+	of   map[string]int64 // by caller
 }
 
-func newPlaces(n int) *places { return &places{free: n, of: make(map[string]int)} }
+func newPlaces(n int64) *places { return &places{free: n, of: make(map[string]int64)} }
 
-// take reports whether there was a place for the caller.
-func (p *places) take(who string) bool {
+// take reports whether there were n places for the caller.
+func (p *places) take(who string, n int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	// guard: streams-of-one-caller TestStreamsAreShared instead: p.free <= 0
-	if p.of[who] >= p.free {
+	// guard: streams-of-one-caller TestStreamsAreShared instead: p.free < n
+	if p.of[who]+n > p.free {
 		return false
 	}
-	p.free--
-	p.of[who]++
+	p.free -= n
+	p.of[who] += n
 	return true
 }
 
-func (p *places) leave(who string) {
+func (p *places) leave(who string, n int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.free++
-	if p.of[who]--; p.of[who] == 0 {
+	p.free += n
+	if p.of[who] -= n; p.of[who] == 0 {
 		delete(p.of, who)
 	}
 }

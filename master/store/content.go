@@ -17,8 +17,9 @@ type Contents interface {
 	Piece(ctx context.Context, key string, n int) ([]byte, error)
 	// DropContent removes all pieces of a key. A missing key is not an error.
 	DropContent(ctx context.Context, key string) error
-	// ContentSize returns how many bytes all pieces have.
-	ContentSize(ctx context.Context) (int64, error)
+	// ContentSize returns how many bytes the pieces have whose key begins with a prefix of letters, digits and ".";
+	// "" means all.
+	ContentSize(ctx context.Context, prefix string) (int64, error)
 	// PurgeContents removes the pieces of orders without open deliveries, and pieces without an order whose key
 	// was chosen before a time: those of incomplete uploads. It returns how many pieces it removed.
 	PurgeContents(ctx context.Context, before time.Time) (int, error)

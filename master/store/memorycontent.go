@@ -49,10 +49,13 @@ func (m *memory) DropContent(_ context.Context, key string) error {
 	return nil
 }
 
-func (m *memory) ContentSize(context.Context) (size int64, err error) {
+func (m *memory) ContentSize(_ context.Context, prefix string) (size int64, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, c := range m.queue.contents {
+	for key, c := range m.queue.contents {
+		if !strings.HasPrefix(key, prefix) {
+			continue
+		}
 		for _, b := range c.pieces {
 			size += int64(len(b))
 		}

@@ -20,6 +20,7 @@ import (
 	"unicode"
 
 	"github.com/brine-salt/brine/master"
+	"github.com/brine-salt/brine/master/announced"
 	"github.com/brine-salt/brine/master/bootstrap"
 	"github.com/brine-salt/brine/master/internal/ratelimit"
 	"github.com/brine-salt/brine/protocol"
@@ -323,6 +324,9 @@ func (s *Server) announce(ctx context.Context, q query) (bootstrap.Bootstrap, er
 	case errors.Is(err, master.ErrOtherTenant):
 		s.o.Log.Warn("Vendordata request refused", "minion", q.Instance, "tenant", q.Project, "err", err)
 		return b, &statusError{http.StatusConflict, "The instance is of another project"}
+	case errors.Is(err, announced.ErrTenantFull):
+		s.o.Log.Warn("Vendordata request refused", "minion", q.Instance, "tenant", q.Project, "err", err)
+		return b, &statusError{http.StatusForbidden, "The project has as many minions as it may"}
 	}
 	return b, err
 }

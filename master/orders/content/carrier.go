@@ -25,7 +25,7 @@ const (
 	dropTime = 10 * time.Second
 )
 
-// ErrFull is wrapped by errors for orders beyond Limits.Total.
+// ErrFull is wrapped by errors for orders beyond Limits.Total, or beyond the half of it that one tenant may use.
 var ErrFull = errors.New("the files and pillar of unfinished orders exceed the limit")
 
 // A Cargo is the content that an order carries besides its job.
@@ -61,6 +61,7 @@ type Carrier struct {
 	Log      *slog.Logger
 
 	purged time.Time // used by Purge only
+	room   room
 }
 
 // Compare describes an order's cargo in its spec, for comparison with an order of the same id. It stores
@@ -77,20 +78,15 @@ func (c *Carrier) Compare(ctx context.Context, cargo Cargo, spec map[string]any)
 	return nil
 }
 
-// Store stores an order's cargo, describes it in its spec, and returns its key. Call drop to remove the cargo
-// if the order is not stored after all. Errors may wrap ErrFull or ErrBad.
-func (c *Carrier) Store(ctx context.Context, cargo Cargo, spec map[string]any) (key string, drop func(), err error) {
-	drop = func() {}
-	if cargo.hasFiles() {
-		size, err := c.Contents.ContentSize(ctx)
-		if err != nil {
-			return "", drop, err
-		}
-		if size >= c.Limits.Total {
-			return "", drop, fmt.Errorf("%w: %d bytes", ErrFull, size)
-		}
+// Store stores the cargo of a tenant's order, describes it in its spec, and returns its key. Call drop to remove
+// the cargo if the order is not stored after all. Errors may wrap ErrFull or ErrBad.
+func (c *Carrier) Store(ctx context.Context, tenant string, cargo Cargo,
+	spec map[string]any) (key string, drop func(), err error) {
+	w, prefix := NewWriter(c.Contents, c.Seal, c.Limits), prefixOf(tenant)
+	w.key = prefix + w.key
+	w.room = func(bytes int) error {
+		return c.room.take(ctx, c.Contents, prefix, c.Limits.Total, bytes)
 	}
-	w := NewWriter(c.Contents, c.Seal, c.Limits)
 	drop = func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTime)
 		defer cancel()

@@ -76,6 +76,7 @@ type Writer struct {
 	header Header
 	bytes  int64
 	pieces int
+	room   func(bytes int) error // counts what is stored, or refuses it; nil for no limit
 }
 
 // NewWriter returns a Writer. If to is nil, nothing is stored.
@@ -190,6 +191,11 @@ func (w *Writer) save(ctx context.Context, n int, clear []byte) error {
 	}
 	if w.to == nil {
 		return nil
+	}
+	if w.room != nil {
+		if err := w.room(len(clear)); err != nil {
+			return err
+		}
 	}
 	body, err := w.seal.Seal(place(w.key, n), clear)
 	if err != nil {

@@ -160,9 +160,15 @@ func (s *Store) DropContent(ctx context.Context, key string) error {
 }
 
 // ContentSize implements store.Contents.
-func (s *Store) ContentSize(ctx context.Context) (int64, error) {
+func (s *Store) ContentSize(ctx context.Context, prefix string) (int64, error) {
+	query, args := "SELECT sum(size) FROM brine_piece", []any(nil)
+	if prefix != "" {
+		// "~" is after all characters of a key.
+		query += " WHERE content >= ? AND content < ?"
+		args = []any{s.d.idParam(prefix), s.d.idParam(prefix + "~")}
+	}
 	var n sql.NullInt64
-	if err := s.queryRow(ctx, "SELECT sum(size) FROM brine_piece", nil, &n); err != nil {
+	if err := s.queryRow(ctx, query, args, &n); err != nil {
 		return 0, fmt.Errorf("cannot measure contents of orders: %w", err)
 	}
 	return n.Int64, nil

@@ -83,8 +83,13 @@ func contentGoesWithTheLastDelivery(t *testing.T, s store.Store, q store.Queue, 
 	savePieces(t, c, "key", o.Created, 3)
 	// Content without an order must not be touched.
 	savePieces(t, c, "other", o.Created, 2)
-	if n, err := c.ContentSize(t.Context()); err != nil || n != 5*300<<10 {
+	if n, err := c.ContentSize(t.Context(), ""); err != nil || n != 5*300<<10 {
 		t.Fatal(n, err)
+	}
+	for prefix, want := range map[string]int64{"key": 3 * 300 << 10, "ke": 3 * 300 << 10, "KEY": 0, "keys": 0, "o": 2 * 300 << 10} {
+		if n, err := c.ContentSize(t.Context(), prefix); err != nil || n != want {
+			t.Errorf("%q: %d bytes, not %d, %v", prefix, n, want, err)
+		}
 	}
 	saveOrder(t, q, o, list)
 	// The order names its content, which cannot be found otherwise.
@@ -118,7 +123,7 @@ func contentGoesWithTheLastDelivery(t *testing.T, s store.Store, q store.Queue, 
 			t.Fatal(err)
 		}
 	}
-	if n, err := c.ContentSize(t.Context()); err != nil || n != 0 {
+	if n, err := c.ContentSize(t.Context(), ""); err != nil || n != 0 {
 		t.Fatal(n, err)
 	}
 }

@@ -1,0 +1,126 @@
+package announced
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/brine-salt/brine/master/bootstrap"
+	"github.com/brine-salt/brine/master/internal/requesttest"
+	"github.com/brine-salt/brine/master/tenants"
+)
+
+// TestTenantIsFull: a tenant announces as many minions as it may, and no more until one is gone; the others and the operator go on.
+func TestTenantIsFull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first, g := newBook(t)
+		o := first.Options
+		o.MaxTenant = 3
+		b := New(o)
+		known := bootstrap.Bootstrap{Masters: []string{"salt.example"}}
+		announce := func(b *Book, tenant, id string) error {
+			_, err := b.Ensure(t.Context(), Spec{ID: id, Tenant: tenant}, true, known)
+			return err
+		}
+		last := 0
+		fill := func(b *Book, tenant string) (n int) {
+			t.Helper()
+			for ; n < 10; n++ {
+				last++
+				if err := announce(b, tenant, fmt.Sprint("m", last)); errors.Is(err, ErrTenantFull) {
+					return n
+				} else if err != nil {
+					t.Fatal(err)
+				}
+			}
+			return n
+		}
+		if err := announce(b, "blue", "m"); err != nil {
+			t.Fatal(err)
+		}
+		if n := fill(b, "blue"); n != 2 {
+			t.Errorf("the tenant announced %d more", n)
+		}
+		if err := announce(b, "blue", "m"); err != nil {
+			t.Error("again, what is announced already:", err)
+		}
+		if n := fill(b, "red"); n != 3 {
+			t.Errorf("the other tenant announced %d", n)
+		}
+		if n := fill(b, ""); n != 10 {
+			t.Errorf("without a tenant %d were announced", n)
+		}
+		if err := b.Forget(t.Context(), "m"); err != nil {
+			t.Fatal(err)
+		}
+		if n := fill(b, "blue"); n != 1 {
+			t.Errorf("after the end of one, %d more", n)
+		}
+		// A peer master of the same store counts as well, and sees within countLife what is gone.
+		o.Tenants = tenants.New(o.Minions, slog.New(slog.DiscardHandler))
+		peer := New(o)
+		if n := fill(peer, "blue"); n != 0 {
+			t.Errorf("by a peer master, %d more", n)
+		}
+		list, err := b.List(t.Context(), "blue")
+		if err != nil || len(list) != 3 {
+			t.Fatal(list, err)
+		}
+		if err := b.Forget(t.Context(), list[0].ID); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(countLife + time.Second)
+		if n := fill(peer, "blue"); n != 1 {
+			t.Errorf("by a peer master, after the end of one, %d", n)
+		}
+		o.MaxTenant = -1
+		if n := fill(New(o), "blue"); n != 10 {
+			t.Errorf("without a limit %d were announced", n)
+		}
+		if usual := New(Options{Keys: requesttest.Keys(t), Grants: g}); usual.MaxTenant != DefaultMaxTenant {
+			t.Error(usual.MaxTenant)
+		}
+	})
+}
+
+// TestLargeGrains: an announcement has no more grains than a store of many may keep.
+func TestLargeGrains(t *testing.T) {
+	b, _ := newBook(t)
+	known := bootstrap.Bootstrap{Masters: []string{"salt.example"}}
+	for size, want := range map[int]string{maxGrains - 100: "", maxGrains: "more than 65536"} {
+		_, err := b.Ensure(t.Context(), Spec{ID: fmt.Sprint("m", size), Grains: map[string]any{"a": strings.Repeat("x", size)}}, true, known)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+	}
+}
+
+// TestKeyPairsTakeTurns: for one tenant one key pair is made at a time, so that its announcements keep one processor busy and not all.
+func TestKeyPairsTakeTurns(t *testing.T) {
+	b, _ := newBook(t)
+	known := bootstrap.Bootstrap{Masters: []string{"salt.example"}}
+	done, err := b.takeTurn(t.Context(), "blue")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for tenant, waits := range map[string]bool{"blue": true, "red": false, "": false} {
+		ctx, cancel := context.WithCancel(t.Context())
+		if waits {
+			cancel() // a turn that is free is not waited for
+		}
+		_, err := b.Ensure(ctx, Spec{ID: "m" + tenant, Tenant: tenant, KeyPair: true}, true, known)
+		cancel()
+		if errors.Is(err, context.Canceled) != waits || !waits && err != nil {
+			t.Errorf("%q: %v", tenant, err)
+		}
+	}
+	done()
+	if _, err := b.Ensure(t.Context(), Spec{ID: "mblue", Tenant: "blue", KeyPair: true}, true, known); err != nil {
+		t.Error(err)
+	}
+}
