@@ -144,7 +144,7 @@ func TestAcceptX509(t *testing.T) {
 	}
 }
 
-// token makes a signed JWT.
+// jwt returns a signed token.
 func jwt(t *testing.T, key *rsa.PrivateKey, claims map[string]any) []byte {
 	t.Helper()
 	part := func(v any) string {
@@ -163,7 +163,8 @@ func jwt(t *testing.T, key *rsa.PrivateKey, claims map[string]any) []byte {
 	return []byte(text + "." + base64.RawURLEncoding.EncodeToString(sig))
 }
 
-// TestAcceptDocument: what the provider has signed accepts the machine that it is about, for as long as it says, and is not on the wire.
+// TestAcceptDocument: a document that the provider signed accepts the machine that it names, until it expires. The
+// document is not readable on the wire.
 func TestAcceptDocument(t *testing.T) {
 	provider, forger := rsaKey(t), rsaKey(t)
 	rule := join.JWT{Issuer: "https://cloud", Audience: "salt", BoundToKey: true, Key: func(_ context.Context, kid string) (crypto.PublicKey, error) {
@@ -240,7 +241,8 @@ func TestAcceptDocument(t *testing.T) {
 	})
 }
 
-// TestAcceptorChain: acceptors are asked in order until one has an opinion, never about keys that are decided on, and each decision is told.
+// TestAcceptorChain: acceptors are asked in order until one decides, never about keys that are already decided, and
+// each decision is an event.
 func TestAcceptorChain(t *testing.T) {
 	var asked []string
 	opinion := func(name string, d master.Decision, ids ...string) master.Acceptor {
@@ -304,8 +306,9 @@ func TestAcceptorChain(t *testing.T) {
 	}
 }
 
-// TestAcceptorsOrder: a known fingerprint, the join token, what else the program asks, and the policy or the operator, in this order. What fails
-// leaves the key to the operator, whatever the policy says, and no proof is in the log.
+// TestAcceptorsOrder: proofs are checked in this order: a known fingerprint, the join token, the program's other
+// acceptors, and the policy or the operator. After a proof that fails, the operator decides, even if the policy
+// would accept. No proof is in the log.
 func TestAcceptorsOrder(t *testing.T) {
 	print, err := testKey(t, 1).Public().Fingerprint("sha256")
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/brine-salt/brine/protocol"
 )
 
-// TestDeniedToEverybody: what the blacklist names is published by nobody: not by the program (runners and the reactor publish so), as an order,
-// or by minions with a grant. The master's own questions go on.
+// TestDeniedToEverybody: no caller publishes what the blacklist names: neither the program (and so runners and the
+// reactor), nor an order, nor a minion with a grant. The master's own probes and queries are not affected.
 func TestDeniedToEverybody(t *testing.T) {
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}, CacheDir: t.TempDir(),
 		Minions: master.MinionOptions{Peer: map[string][]any{".*": {".*"}}},

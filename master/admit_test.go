@@ -14,7 +14,7 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/mem"
 )
 
-// crowded is a store in which returns wait for each other until so many are there.
+// crowded is a store in which each return waits until a given number of them has arrived.
 type crowded struct {
 	store.Store
 	until     int64

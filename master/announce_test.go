@@ -20,7 +20,7 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// announcing are options of a master that accepts nobody by itself.
+// announcing returns options of a master that accepts no minion without an announcement.
 func announcing() master.Options {
 	o := orderOptions()
 	o.Keys.AutoAccept, o.Network.Advertise = false, []string{"salt.example"}
@@ -160,8 +160,8 @@ func TestAnnouncedKeys(t *testing.T) {
 	}
 }
 
-// TestRevokedMinionsGetNothing: what waits for a minion that is revoked while it is at something is not sent to it meanwhile, and the master
-// sends nothing of it to anybody.
+// TestRevokedMinionsGetNothing: a delivery that is pending while its minion runs another job is not sent after the
+// minion is revoked, to any minion.
 func TestRevokedMinionsGetNothing(t *testing.T) {
 	o := announcing()
 	o.Keys.KeepAESOnDelete = true // it could still read what is sent

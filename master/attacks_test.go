@@ -31,7 +31,8 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// TestT23MatchedIsPublished: those whom a rule or count was applied to are those who are expected (CVE-2022-22941).
+// TestT23MatchedIsPublished: the minions that a rule or a limit was checked for are the ones that the job expects
+// (CVE-2022-22941).
 func TestT23MatchedIsPublished(t *testing.T) {
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
 		Security: master.SecurityOptions{AuthRate: -1}})
@@ -84,7 +85,7 @@ func TestCVE_2024_38822_TokenIsAlwaysChecked(t *testing.T) {
 			}
 		}
 	}
-	// The right token under another session, or none.
+	// The right token in another session, or no token.
 	for _, e := range []map[string]any{
 		{"enc": "aes", "version": 3, "id": "b", "load": forge(t, a, "a", "both", map[string]any{"cmd": "_file_envs"})["load"]},
 		{"enc": "aes", "version": 3, "id": "stranger", "load": forge(t, a, "a", "both", map[string]any{"cmd": "_file_envs"})["load"]},
@@ -166,7 +167,7 @@ func TestCVE_2024_38823_Replay(t *testing.T) {
 			t.Errorf("%s: %v %v", c.name, v, err)
 		}
 	}
-	// A minion whose clock jumped back signs in again and goes on; the recording is worthless under its new session.
+	// A minion whose clock jumped back signs in again and works; the recording is worthless in its new session.
 	if st := m.signIn(); st != protocol.Accepted {
 		t.Fatal(st)
 	}
@@ -441,7 +442,7 @@ func shortDir(t testing.TB) string {
 	return dir
 }
 
-// TestCVE_2025_62349_OldDialects is T32: whoever asks for an older dialect, with fewer checks, is refused.
+// TestCVE_2025_62349_OldDialects is T32: a peer that asks for an older dialect, with fewer checks, is refused.
 func TestCVE_2025_62349_OldDialects(t *testing.T) {
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}})
 	m := r.accepted("m", 1)
@@ -529,7 +530,7 @@ func TestFileAccess(t *testing.T) {
 	}
 }
 
-// TestFileAccessOfTenants: a minion's tenant is known to those who decide about files.
+// TestFileAccessOfTenants: the function that decides about access to files is passed the minion's tenant.
 func TestFileAccessOfTenants(t *testing.T) {
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
 		Network: master.NetworkOptions{Advertise: []string{"salt.example"}},

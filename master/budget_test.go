@@ -30,7 +30,7 @@ const (
 
 const childEnv = "BRINE_TEST_CHILD_MASTER"
 
-// TestMain makes the test binary a master when a test asks for one in a process of its own.
+// TestMain turns the test binary into a master if a test starts it as one.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(childEnv); dir != "" {
 		childMaster(dir)
@@ -42,7 +42,8 @@ func TestMain(m *testing.M) {
 // childKindEnv is what a master in its own process keeps jobs in: memory, "sqlite", or what "salt-master" has, over zeromq or "tcp".
 const childKindEnv = "BRINE_TEST_CHILD_KIND"
 
-// further are orders to a master in its own process that only some builds of the tests know; "" is none of them.
+// further runs an instruction that only some builds of the tests know, on a master in its own process. It returns
+// "" for other instructions.
 var further = func(*master.Master, []string) string { return "" }
 
 // childMaster serves until its input ends.
@@ -86,7 +87,7 @@ func childMaster(dir string) {
 	}
 }
 
-// obey does what a line of the master's input says.
+// obey runs one line of the master's input.
 func obey(m *master.Master, line []string) string {
 	n := 0
 	if len(line) > 1 {

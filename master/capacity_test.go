@@ -67,8 +67,8 @@ func measure(m *master.Master, line []string) string {
 
 func init() { further = measure }
 
-// TestCapacity measures what a sign-in and a return cost the master alone, in processor time: the machine's other processor is busy
-// with the swarm, so that the rate which both reach together says little.
+// TestCapacity measures the processor time that a sign-in and a return cost the master alone. The swarm keeps the
+// machine's other processor busy, so the rate that both reach together is of little use.
 func TestCapacity(t *testing.T) {
 	n := capacityMinions
 	if text := os.Getenv("BRINE_SWARM"); text != "" {

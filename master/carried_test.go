@@ -222,8 +222,9 @@ func TestPillarOfAnOrder(t *testing.T) {
 	is(m, own)
 }
 
-// TestPillarOverrideIsNoMembership: a minion that asks for a pillar with entries of its own is not a member of what targets these, for
-// no one who decides by pillar: targets of jobs, the fetching of announced ones, values of the mine, and rules of users.
+// TestPillarOverrideIsNoMembership: a minion that asks for its pillar with overrides does not become a member of
+// targets on them. This holds for all that decide by pillar: targets of jobs, the fetching of announced jobs, mine
+// values, and users' rules.
 func TestPillarOverrideIsNoMembership(t *testing.T) {
 	o := orderOptions()
 	o.Pillar.Func = func(_ context.Context, r pillar.Request) (map[string]any, error) {

@@ -87,7 +87,7 @@ func TestSecretJobsBetweenMasters(t *testing.T) {
 			return false
 		}
 	})
-	// The first master does not know where the minion listens: it tells all.
+	// The first master does not know which master the minion listens to, so it sends to all.
 	if err := all[0].PublishSecret(map[string]any{"jid": "20260102030405000001", "fun": "test.echo", "arg": []any{hidden}, "tgt": []any{"m"}, "tgt_type": "list", "ret": "",
 		protocol.SecretField: true}, "m"); err != nil {
 		t.Fatal(err)
@@ -110,8 +110,8 @@ func TestSecretJobsBetweenMasters(t *testing.T) {
 	}
 }
 
-// TestSecretsInADatabase: the file of a database has no clear text of a secret order while it waits, and a
-// master with another key gives the order up in words.
+// TestSecretsInADatabase: the database's file contains no clear text of a pending secret order, and a master with
+// another key ends the order with a reason.
 func TestSecretsInADatabase(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "db")

@@ -18,7 +18,7 @@ func hostGrains(name, uuid, machine, mac string) object {
 		"ipv4": []any{"127.0.0.1", "10.0.0." + uuid}}
 }
 
-// host makes a minion of a machine: it asks for its pillar and listens, as one does when it starts.
+// host creates a minion of a machine: it requests its pillar and subscribes, as a minion does at its start.
 func (r *rig) host(id string, grains object) *minion {
 	r.t.Helper()
 	m := r.accepted(id, 1)
@@ -40,7 +40,8 @@ func cloneOptions() master.Options {
 		Jobs: master.JobOptions{GatherTimeout: 60 * time.Second}}
 }
 
-// TestClones: a copy of a machine with its key and id is noticed when it comes, told once, listed, and forgotten with the key.
+// TestClones: a copy of a machine with its key and id is detected when it connects, reported once, listed, and
+// forgotten with the key.
 func TestClones(t *testing.T) {
 	for name, start := range map[string]func() []*rig{
 		"one":     func() []*rig { return []*rig{serve(t, cloneOptions())} },
@@ -122,7 +123,8 @@ func TestClonesEnd(t *testing.T) {
 	}
 }
 
-// TestNoClones: one host with two connections, one that connects anew, one with other network cards, and one that took another's place.
+// TestNoClones: these are no clones: a host with two connections, one that reconnects, one with additional network
+// interfaces, and one that replaced another.
 func TestNoClones(t *testing.T) {
 	all := equals(t, 2, cloneOptions())
 	sub := all[0].Events().Subscribe(events.SubscribeOptions{Prefix: "brine/clone/"})

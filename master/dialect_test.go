@@ -56,7 +56,7 @@ func TestOldDialect(t *testing.T) {
 	}
 }
 
-// TestFIPS: nobody signs in with SHA-1, and publishes are signed without.
+// TestFIPS: no minion signs in with SHA-1, and publishes are not signed with it.
 func TestFIPS(t *testing.T) {
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
 		Security: master.SecurityOptions{FIPS: true}})

@@ -11,7 +11,7 @@ import (
 	"github.com/brine-salt/brine/master/store/sqlite"
 )
 
-// The shortest master: it accepts everybody and pings who is there.
+// The shortest master: it accepts every minion and pings those that are connected.
 func ExampleMaster_Run() {
 	ping := func(ctx context.Context) error {
 		m, err := master.New(master.Options{PKIDir: "pki",

@@ -15,8 +15,8 @@ import (
 	"github.com/brine-salt/brine/protocol/events"
 )
 
-// A program that is a Salt master: it serves stock minions and brine's, opens nothing but its two ports, and pings whoever
-// is there once a minute.
+// A program that is a Salt master: it serves stock minions and brine's, opens only its two ports, and pings all
+// connected minions once a minute.
 func Example() {
 	ctx, stop := context.WithTimeout(context.Background(), time.Hour)
 	defer stop()
@@ -166,7 +166,7 @@ func ExampleMaster_Batch() {
 	fmt.Println(outcomes, err)
 }
 
-// A listener that was away goes on where it was.
+// A listener that was disconnected continues where it stopped.
 func ExampleMaster_Follow() {
 	var m *master.Master // from New
 	ctx, cursor := context.Background(), ""
@@ -179,7 +179,7 @@ func ExampleMaster_Follow() {
 	}
 }
 
-// Minions that prove who they are need no operator.
+// Minions that prove their identity need no operator.
 func ExampleAcceptor() {
 	var ca, amazon *x509.Certificate // of the own authority, and the provider's for the region
 	roots := x509.NewCertPool()

@@ -7,7 +7,8 @@ import (
 	"github.com/brine-salt/brine/master/subscribers"
 )
 
-// CheckClones asks now who uses an id and waits so long for answers, as after a suspicion or, watch, as when clones were found.
+// CheckClones queries the hosts that use an id now, and collects answers for window. watch is false after a
+// suspicion and true for an id whose clones are known.
 func (m *Master) CheckClones(ctx context.Context, id string, watch bool, window time.Duration) {
 	m.clones.Check(ctx, id, watch, window)
 }
@@ -22,7 +23,7 @@ func (m *Master) HandleFrom(ctx context.Context, peer string, body []byte) []byt
 	return m.door.Handle(ctx, peer, body, 0)
 }
 
-// PublishSecret hands a job to one minion, at whichever master it listens.
+// PublishSecret sends a job to one minion, over the master that it listens to.
 func (m *Master) PublishSecret(job map[string]any, id string) error {
 	return m.broadcast(job, subscribers.Audience{IDs: []string{id}, Topics: []string{id}})
 }

@@ -25,7 +25,7 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/zeromq"
 )
 
-// keyPool makes RSA keys once for all tests.
+// keyPool generates RSA keys once for all tests.
 var keyPool = struct {
 	sync.Mutex
 	keys []*crypt.PrivateKey
@@ -139,9 +139,9 @@ type minion struct {
 	// run answers a job; nil returns true for everything. An errSilent keeps quiet.
 	run  func(j protocol.Job) (any, error)
 	code int // retcode of what run answers
-	// mayMiss says that it may get what it cannot read.
+	// mayMiss allows messages that it cannot read.
 	mayMiss bool
-	// parallel says that it does jobs beside each other.
+	// parallel makes it run jobs in parallel.
 	parallel bool
 	sub      transport.Subscriber
 	wg       sync.WaitGroup
@@ -149,7 +149,7 @@ type minion struct {
 
 var errSilent, errFailed = errors.New("no return"), errors.New("retcode 1")
 
-// newMinion makes a minion with the i-th test key; 0 is the master's own.
+// newMinion returns a minion with the i-th test key; key 0 is the master's own.
 func (r *rig) newMinion(id string, i int) *minion {
 	r.t.Helper()
 	m := &minion{t: r.t, rig: r, id: id, key: testKey(r.t, i)}
@@ -235,7 +235,7 @@ func (m *minion) trySignIn(s protocol.Signin) (st protocol.SigninStatus, err err
 	return res.Status, nil
 }
 
-// accepted makes a minion that is signed in.
+// accepted returns a minion that is signed in.
 func (r *rig) accepted(id string, i int) *minion {
 	r.t.Helper()
 	m := r.newMinion(id, i)
@@ -292,7 +292,7 @@ func (m *minion) pillar(load map[string]any) (map[string]any, error) {
 	return protocol.OpenPillar(v, m.key, m.signed.MasterKey, "", "", nonce)
 }
 
-// subscribe makes the minion do jobs.
+// subscribe makes the minion receive jobs and run them.
 func (m *minion) subscribe() *minion {
 	m.t.Helper()
 	ready := make(chan struct{})
@@ -420,7 +420,7 @@ func (m *minion) runAll(j protocol.Job) (any, error) {
 	return all, nil
 }
 
-// got are the functions that the minion was asked for.
+// got returns the functions that the minion was sent.
 func (m *minion) got() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

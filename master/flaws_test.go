@@ -35,8 +35,9 @@ func TestCVE_2024_38822_TokenOfAFormerKey(t *testing.T) {
 	now.must(map[string]any{"cmd": "_file_envs"})
 }
 
-// TestCVE_2022_22941_RuleBoundsTheTarget: whatever target a user with a rule for some minions names, only these get the job, and it is
-// refused or published to all that the target means among all minions: never to others, and never to a part in silence.
+// TestCVE_2022_22941_RuleBoundsTheTarget: whatever target a user with a rule for some minions names, only those
+// minions get the job. It is either refused or published to all minions that the target matches, never to others
+// and never silently to a part of them.
 func TestCVE_2022_22941_RuleBoundsTheTarget(t *testing.T) {
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
 		Security: master.SecurityOptions{AuthRate: -1},
@@ -92,8 +93,8 @@ func TestCVE_2022_22941_RuleBoundsTheTarget(t *testing.T) {
 	}
 }
 
-// TestCVE_2023_20897_PanicEndsNoConnection is T11 for what nobody foresaw: a request that makes the master panic is answered, and others
-// on the same listener go on.
+// TestCVE_2023_20897_PanicEndsNoConnection is T11 for unforeseen errors: a request that makes the master panic is
+// answered, and other minions on the same listener are served.
 func TestCVE_2023_20897_PanicEndsNoConnection(t *testing.T) {
 	boom := master.Acceptor{Name: "boom", Judge: func(_ context.Context, a master.Applicant) (master.Verdict, error) {
 		if a.ID == "bad" {

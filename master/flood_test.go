@@ -22,8 +22,8 @@ func clearPublish(t *testing.T, fun, user, key string) []byte {
 	return b
 }
 
-// TestRefusalsDoNotFillTheLogs: 10,000 refused requests add little to the audit log and to the ordinary one, and the audit log
-// says how many it left out.
+// TestRefusalsDoNotFillTheLogs: 10,000 refused requests add little to the audit log and to the ordinary one, and
+// the audit log reports how many it left out.
 func TestRefusalsDoNotFillTheLogs(t *testing.T) {
 	var audit, log testlog.Buffer
 	r := serve(t, master.Options{CacheDir: t.TempDir(), Audit: &audit, Local: &master.Local{SockDir: shortDir(t)},

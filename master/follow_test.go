@@ -10,7 +10,8 @@ import (
 	"github.com/brine-salt/brine/protocol/events"
 )
 
-// TestHooksDoNotSlowTheBus: one that hangs and one that panics hold up nobody, and the end waits for them.
+// TestHooksDoNotSlowTheBus: a hook that hangs and one that panics delay no other, and the master's end waits for
+// them.
 func TestHooksDoNotSlowTheBus(t *testing.T) {
 	o := orderOptions()
 	release := make(chan struct{})

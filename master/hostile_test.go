@@ -100,8 +100,9 @@ func commands(t *testing.T) (encrypted, clear []string) {
 	return encrypted, clear
 }
 
-// TestHostileRequests: every function that minions and tools may ask for, in both dialects, with every field missing, of another kind, too
-// large and hostile. The master goes on, says nothing of another minion, and changes nothing but what is the asker's own.
+// TestHostileRequests sends every request that minions and tools may make, in both dialects, with every field
+// missing, of a wrong type, too large and hostile. The master keeps serving, reveals nothing about another minion,
+// and changes only what belongs to the sender.
 func TestHostileRequests(t *testing.T) {
 	t.Run("dialect 3", func(t *testing.T) { hostileRequests(t, false) })
 	t.Run("dialect 2", func(t *testing.T) { hostileRequests(t, true) })
@@ -298,7 +299,7 @@ func TestCVE_2025_22241_NoVirtKeys(t *testing.T) {
 	}
 }
 
-// TestCVE_2025_22240_NamesOfEnvironments: the name of an environment, from a request, makes and removes no directory.
+// TestCVE_2025_22240_NamesOfEnvironments: an environment's name in a request creates and removes no directory.
 func TestCVE_2025_22240_NamesOfEnvironments(t *testing.T) {
 	base, above := t.TempDir(), t.TempDir()
 	dir := filepath.Join(above, "roots")

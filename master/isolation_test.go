@@ -12,8 +12,8 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// TestIsolationOfMinions: what somebody with a minion's keys cannot do. It reads nobody else's pillar and files, publishes nothing that
-// another minion takes, and returns under no other id.
+// TestIsolationOfMinions: an attacker with one minion's keys reads no other minion's pillar or files, publishes
+// nothing that another minion runs, and returns under no other id.
 func TestIsolationOfMinions(t *testing.T) {
 	o := orderOptions()
 	o.Pillar.Func = func(_ context.Context, r pillar.Request) (map[string]any, error) {
@@ -93,8 +93,8 @@ func TestIsolationOfMinions(t *testing.T) {
 	})
 }
 
-// TestIsolationOfPublishes: what is published for one minion reaches no other one, on transports that do not know who is who as well, once
-// both have answered; and what they are asked for that is nobody else's answer.
+// TestIsolationOfPublishes: a job for one minion reaches no other minion once both subscribers are identified, even
+// on transports that do not carry the id. An answer to a probe counts only from the minion that was probed.
 func TestIsolationOfPublishes(t *testing.T) {
 	for name, tr := range transports {
 		t.Run(name, func(t *testing.T) {
@@ -137,8 +137,8 @@ func TestIsolationOfPublishes(t *testing.T) {
 	}
 }
 
-// TestIsolate: with Isolate, a minion that keeps silent about who it is reads nothing, and a target of any kind is told to those only whom it
-// means.
+// TestIsolate: with Isolate, a minion that does not identify itself receives nothing, and a job reaches only the
+// minions that its target matches, for targets of any kind.
 func TestIsolate(t *testing.T) {
 	for name, tr := range transports {
 		t.Run(name, func(t *testing.T) {

@@ -67,7 +67,7 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// TestLongJobsAreWaitedFor: a minion that says that the job runs is waited for, others are not.
+// TestLongJobsAreWaitedFor: a run waits for a minion that reports that the job still runs, and for no other.
 func TestLongJobsAreWaitedFor(t *testing.T) {
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
 		Jobs: master.JobOptions{Timeout: 100 * time.Millisecond,

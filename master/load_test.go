@@ -18,14 +18,15 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/zeromq"
 )
 
-// Of TestTenThousandSubscribers, for a master of its own process and everything on one machine.
+// The bounds of TestTenThousandSubscribers, for a master in its own process and everything on one machine.
 const (
 	manySubscribers    = 10_000
 	budgetOfSubscriber = 12 << 10 // bytes of the master
 )
 
-// TestTenThousandSubscribers connects that many minions' publish channels to a master over loopback, and publishes: what each
-// costs, how long a job takes to the last of them, and that none is lost when all of them come back at once.
+// TestTenThousandSubscribers connects that many publish channels to a master over loopback, and publishes. It
+// measures the cost of each and how long a job takes to reach the last one, and checks that none is lost when all
+// reconnect at once.
 func TestTenThousandSubscribers(t *testing.T) {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
@@ -100,7 +101,7 @@ func TestTenThousandSubscribers(t *testing.T) {
 		}
 		t.Logf("a job of %s bytes: handed over after %v, at the last subscriber after %v", size, sent.Round(time.Millisecond), time.Since(begin).Round(time.Millisecond))
 	}
-	// The network is back: everybody connects at once.
+	// The network is back: all minions connect at once.
 	begin = time.Now()
 	for _, s := range subs {
 		s.Reset()
@@ -138,7 +139,7 @@ func (c *child) command(t testing.TB, text, want string) string {
 	return strings.TrimSpace(rest)
 }
 
-// subscribers waits until so many are subscribed.
+// subscribers waits until n minions are subscribed.
 func (c *child) subscribers(t testing.TB, n int) {
 	t.Helper()
 	c.command(t, "subscribers "+strconv.Itoa(n), "subscribed")

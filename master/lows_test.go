@@ -16,8 +16,8 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// TestConfusingIDs: a new minion does not get an id that a target takes for a pattern or a list, or a command for an option; a minion that has one
-// already goes on. Other odd ids are taken, with a word in the log.
+// TestConfusingIDs: a new minion cannot have an id that a target would read as a pattern or a list, or a command as
+// an option. A minion that already has one keeps working. Other unusual ids are accepted and logged.
 func TestConfusingIDs(t *testing.T) {
 	var log testlog.Buffer
 	r := serve(t, master.Options{Security: master.SecurityOptions{AuthRate: -1},
@@ -89,7 +89,8 @@ func TestKnownKeysHaveTheirOwnBucket(t *testing.T) {
 	}
 }
 
-// TestDamagedKeyFiles: what follows from another file, or is made when it is missing, is made again, and the log says so.
+// TestDamagedKeyFiles: a damaged file that can be derived from another, or that a start would create, is created
+// again and logged. Another master's public key is an error.
 func TestDamagedKeyFiles(t *testing.T) {
 	pub := testKey(t, 0).Public().PEM()
 	flip := bytes.Clone(pub)

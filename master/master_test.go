@@ -209,8 +209,8 @@ func TestDropFile(t *testing.T) {
 	}
 }
 
-// TestLostKeyIsNoticed: a minion whose key is deleted while it is connected, and to whom no job goes any more, gets something that it cannot
-// read, signs in and waits for acceptance.
+// TestLostKeyIsNoticed: a minion whose key is deleted while it is connected gets no jobs any more. Instead it gets
+// a message that it cannot read, so that it signs in and waits to be accepted.
 func TestLostKeyIsNoticed(t *testing.T) {
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: false}})
 	var both [2]*minion
@@ -262,7 +262,8 @@ func TestSessionsSurviveACleanRestart(t *testing.T) {
 	if v, err := m2.send(recorded); err != nil || v != "bad load" {
 		t.Fatal("recorded request after restart:", v, err)
 	}
-	// The refused recording makes the master suspicious: a new session at the next sign-in. Without it the old one is good.
+	// After the refused recording the master gives the minion a new session at its next sign-in. Otherwise the old
+	// session stays valid.
 	r2.end()
 	r3 := serve(t, o)
 	m3 := r3.newMinion("m", 1)

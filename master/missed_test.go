@@ -14,8 +14,9 @@ import (
 	"github.com/brine-salt/brine/protocol/events"
 )
 
-// TestStoredReturnIsTold: a return that a master stored and did not tell, because it was killed, is told when the minion sends it again to the
-// master that follows, and once only, whether the job cache beside the database has it or not. One that this master stored itself is not told again.
+// TestStoredReturnIsTold: a return that a master stored but did not announce, because it was killed, is announced
+// once when the minion sends it again to the next master, whether or not the job cache beside the database has it.
+// A return that this master stored itself is not announced again.
 func TestStoredReturnIsTold(t *testing.T) {
 	for name, cached := range map[string]bool{"database": false, "database and job cache": true} {
 		t.Run(name, func(t *testing.T) {

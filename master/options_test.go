@@ -29,8 +29,8 @@ func optionKeys(t reflect.Type, prefix string) (out []string) {
 	return out
 }
 
-// TestOptionKeys: the keys of testdata/options.txt are in the configurations of those who embed a master, which viper reads. A key that
-// is gone breaks these; a new one belongs into the file.
+// TestOptionKeys: the keys of testdata/options.txt are in the configuration files of embedding programs, which
+// viper reads. Removing a key breaks these files; a new key must be added to the list.
 func TestOptionKeys(t *testing.T) {
 	want, err := os.ReadFile("testdata/options.txt")
 	if err != nil {

@@ -48,7 +48,7 @@ func cast(t testing.TB, r *rig, o master.Order) master.Outcome {
 	return out
 }
 
-// waitFor waits for an order's end and gives the result of one minion.
+// waitFor waits until an order ends and returns the result of one minion.
 func waitFor(t testing.TB, r *rig, id, minion string) master.Result {
 	t.Helper()
 	out, err := r.AwaitOrder(within(t), id)
@@ -63,7 +63,7 @@ func (m *minion) ran() []string {
 	return slices.DeleteFunc(m.got(), func(f string) bool { return f == "test.ping" || strings.HasPrefix(f, "saltutil.") })
 }
 
-// started makes the minion fire its start event, as minions do when they listen.
+// started makes the minion fire its start event, as minions do once they listen.
 func (m *minion) started() {
 	m.t.Helper()
 	tag := "salt/minion/" + m.id + "/start"
@@ -175,7 +175,8 @@ func TestOrderIDsNameOneOrder(t *testing.T) {
 	}
 }
 
-// TestBusy: with too many unfinished orders none is taken, but those that are there are known; room is made by what ends.
+// TestBusy: with too many unfinished deliveries no new order is accepted, but placing a known one again succeeds. A
+// delivery that ends frees its place.
 func TestBusy(t *testing.T) {
 	o := orderOptions()
 	o.Orders.MaxUnfinished = 2
@@ -400,7 +401,8 @@ func TestEndsOfOrders(t *testing.T) {
 	}
 }
 
-// TestManyJobsAreAskedAfterAtOnce: a minion that comes back is asked for all that it runs, not for one job after the other.
+// TestManyJobsAreAskedAfterAtOnce: a minion that reconnects gets one query for all the jobs that it runs, not one
+// for each.
 func TestManyJobsAreAskedAfterAtOnce(t *testing.T) {
 	const jobs = 40
 	o := orderOptions()
@@ -516,7 +518,7 @@ func TestOrdersOutliveTheMaster(t *testing.T) {
 	}
 }
 
-// TestSeveralMastersDeliverOnce: they share a store, and the minions are at all of them.
+// TestSeveralMastersDeliverOnce: the masters share a store, and the minions are connected to all of them.
 func TestSeveralMastersDeliverOnce(t *testing.T) {
 	st := store.NewMemory()
 	const masters, minions, jobs = 3, 4, 5
@@ -568,8 +570,8 @@ func TestSeveralMastersDeliverOnce(t *testing.T) {
 	}
 }
 
-// TestARepeatReachesAMinionOnce: a minion that listens to several masters gets an order, and what is sent again because it does not know
-// it, over one of its connections.
+// TestARepeatReachesAMinionOnce: a minion that listens to several masters gets an order over one of its connections
+// only, and so does a repeat that is sent because the minion does not know the job.
 func TestARepeatReachesAMinionOnce(t *testing.T) {
 	all := equals(t, 2, orderOptions())
 	var mu sync.Mutex
@@ -616,7 +618,8 @@ func TestARepeatReachesAMinionOnce(t *testing.T) {
 	})
 }
 
-// TestAMinionIsAskedOneThingAtATime: after many jobs, by each of the masters that it is connected to; and none is sent to it twice.
+// TestAMinionIsAskedOneThingAtATime: after many jobs, a minion has one query at a time, from all masters that it is
+// connected to, and gets no job twice.
 func TestAMinionIsAskedOneThingAtATime(t *testing.T) {
 	const jobs = 40
 	all := equals(t, 3, orderOptions())
@@ -688,7 +691,7 @@ func TestAMinionIsAskedOneThingAtATime(t *testing.T) {
 	}
 }
 
-// TestLateAnswers: what a slow minion says of a job when nobody waits for it any more ends the order all the same.
+// TestLateAnswers: a slow minion's answer about a job ends the order even after its query has timed out.
 func TestLateAnswers(t *testing.T) {
 	for name, serve := range map[string]func(o master.Options) *rig{
 		"one":    func(o master.Options) *rig { return serve(t, o) },

@@ -17,7 +17,7 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/zeromq"
 )
 
-// starts says to the master that the minion is one of ours, which fetches jobs.
+// starts fires the start event; with fetch it reports a brine minion, which fetches jobs.
 func (m *minion) starts(fetch bool) {
 	m.t.Helper()
 	load := object{"cmd": "_minion_event", "id": m.id, "tag": "salt/minion/" + m.id + "/start", "data": "started", "pretag": nil}
@@ -34,8 +34,8 @@ func (m *minion) wire() string {
 	return fmt.Sprint(m.read)
 }
 
-// TestArgumentsAreFetched: no other minion reads the arguments of a job for one of ours, on no transport, for no kind of target, and
-// though it keeps silent about who it is, which has everything sent to it.
+// TestArgumentsAreFetched: no other minion reads the arguments of a job for a brine minion, on any transport and
+// for any kind of target. This includes one that does not identify itself and so is sent everything.
 func TestArgumentsAreFetched(t *testing.T) {
 	for name, tr := range transports {
 		t.Run(name, func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestArgumentsAreFetched(t *testing.T) {
 			if res, err := r.Run(within(t), master.Job{Fun: "job.plain", Tgt: "own"}); err != nil || res["own"].Status != master.Returned {
 				t.Fatal(res, err)
 			}
-			// The last of all went to everybody, so what came before has arrived.
+			// The last job went to all minions, so the earlier ones have arrived.
 			eventually(t, "the silent one reads on", func() bool { return strings.Contains(evil.wire(), "job.plain") })
 			for who, m := range map[string]*minion{"evil": evil, "stock": stock} {
 				if got := m.wire(); strings.Contains(got, "hunter") || strings.Contains(got, "job.number") {
@@ -110,7 +110,8 @@ func (f filtering) Subscribe(ctx context.Context, o transport.ClientOptions) (tr
 	return f.Dialer.Subscribe(ctx, o)
 }
 
-// TestArgumentsAreFetchedWithFilter: with zmq_filtering a subscriber may have chosen the topics of others, so who has a name counts too.
+// TestArgumentsAreFetchedWithFilter: with zmq_filtering an identified subscriber may also have subscribed to other
+// minions' topics, so arguments are fetched even if all subscribers are identified.
 func TestArgumentsAreFetchedWithFilter(t *testing.T) {
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
 		Network: master.NetworkOptions{Listen: zeromq.Listen, Filter: true}})
@@ -128,7 +129,8 @@ func TestArgumentsAreFetchedWithFilter(t *testing.T) {
 	}
 }
 
-// TestArgumentsOfMixedTargets: a job for ours and stock ones reaches these whole, each once, and nobody else when all are known.
+// TestArgumentsOfMixedTargets: a job for brine's minions and stock ones reaches each of them whole and once, and no
+// other minion when all are identified.
 func TestArgumentsOfMixedTargets(t *testing.T) {
 	for name, tr := range transports {
 		t.Run(name, func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"github.com/brine-salt/brine/protocol/events"
 )
 
-// TestReadyOfAMasterThatCannotListen: whoever waits for a master whose port is taken is told, whichever way is used.
+// TestReadyOfAMasterThatCannotListen: every way to wait for a master returns an error if its port is in use.
 func TestReadyOfAMasterThatCannotListen(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

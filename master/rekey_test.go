@@ -13,8 +13,9 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/mem"
 )
 
-// TestMinionsFollowANewMasterKey: a master whose key is signed (master_sign_pubkey) gets a new one, and minions that verify the
-// signature follow without a touch, 1,000 of them. Those that trust the first key alone refuse: TestMasterKeyChange of package protocol.
+// TestMinionsFollowANewMasterKey: 1,000 minions that verify the master's signed key (master_sign_pubkey) accept a
+// new key without an operator. Minions that trust only the first key refuse it: see TestMasterKeyChange of package
+// protocol.
 func TestMinionsFollowANewMasterKey(t *testing.T) {
 	n := 1000
 	if raceEnabled || testing.Short() {

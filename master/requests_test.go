@@ -215,7 +215,7 @@ func TestPillar(t *testing.T) {
 	}
 }
 
-// TestKeptPillar: with PillarOptions.CacheTTL a minion gets the same pillar again, until its key is deleted.
+// TestKeptPillar: with PillarOptions.CacheTTL a minion gets the cached pillar until its key is deleted.
 func TestKeptPillar(t *testing.T) {
 	made := int64(0)
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
@@ -297,7 +297,7 @@ func TestReturns(t *testing.T) {
 	if got, _ := st.Returns(t.Context(), now); len(got) != 1 || got[0].Load["return"] != int64(0) {
 		t.Fatal(got)
 	}
-	// nocache is told, not stored.
+	// nocache is announced, but not stored.
 	m.must(object{"cmd": "_return", "jid": "nocache", "fun": "f", "fun_args": []any{}, "return": "x"})
 	for _, want := range []string{"salt/job/" + now + "/ret/m", "salt/job/nocache/ret/m"} {
 		if e, err := ev.Next(t.Context()); err != nil || e.Tag != want {

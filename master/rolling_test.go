@@ -11,7 +11,8 @@ import (
 	"github.com/brine-salt/brine/protocol"
 )
 
-// TestBatch: a target is split into orders that go in batches, which stop at a failure and go on where they were.
+// TestBatch: a target is split into orders that are sent in batches. They stop at a failure and can be resumed
+// there.
 func TestBatch(t *testing.T) {
 	r := serve(t, orderOptions())
 	var mu sync.Mutex

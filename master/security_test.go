@@ -66,8 +66,8 @@ func hostileIDs() []any {
 	return ids
 }
 
-// TestT1HostileIDs: an id that is none is refused everywhere and leaves no trace in the file system (CVE-2017-12791,
-// CVE-2017-14695, CVE-2024-22231, CVE-2025-22238, and the nameless one of 2013).
+// TestT1HostileIDs: an invalid id is refused everywhere and leaves no trace in the file system (CVE-2017-12791,
+// CVE-2017-14695, CVE-2024-22231, CVE-2025-22238, and the unnumbered flaw of 2013).
 func TestT1HostileIDs(t *testing.T) {
 	base := t.TempDir()
 	o := master.Options{Keys: master.KeyOptions{AutoAccept: true},
@@ -195,7 +195,7 @@ func TestT3CompoundAndWrappedCalls(t *testing.T) {
 	}
 }
 
-// TestT5ForeignNames: nobody acts in another minion's name (CVE-2013-4439, CVE-2024-38822).
+// TestT5ForeignNames: no minion acts under another one's id (CVE-2013-4439, CVE-2024-38822).
 func TestT5ForeignNames(t *testing.T) {
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}, CacheDir: t.TempDir(),
 		Files: master.FileOptions{Recv: true}})
@@ -213,7 +213,7 @@ func TestT5ForeignNames(t *testing.T) {
 	if got := a.must(map[string]any{"cmd": "_mine_get", "tgt": "*", "fun": "f"}); !cmp.Equal(got, any(map[string]any{"b": "b's"})) {
 		t.Fatal(got)
 	}
-	// A return says whose it is by who sent it: the fields of the load do not matter.
+	// The sender's session decides whose return it is; the load's fields do not.
 	ev := r.Events().Subscribe(events.SubscribeOptions{Prefix: "salt/job/"})
 	defer ev.Close()
 	jid := string(protocol.NewJID(time.Now()))
@@ -278,7 +278,8 @@ func TestT11MalformedSignIns(t *testing.T) {
 	eventually(t, "no goroutine is left", func() bool { return runtime.NumGoroutine() <= before+8 })
 }
 
-// TestCVE_2020_11651_NothingInTheClear is T13: without encryption only _auth and ping answer, whatever the name.
+// TestCVE_2020_11651_NothingInTheClear is T13: without encryption only _auth and ping are answered, whatever the
+// function's name.
 func TestCVE_2020_11651_NothingInTheClear(t *testing.T) {
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}})
 	m := r.accepted("m", 1)
@@ -306,7 +307,7 @@ func TestCVE_2020_11651_NothingInTheClear(t *testing.T) {
 	if d := cmp.Diff(any(map[string]any{"cmd": "ping", "x": "y"}), v); d != "" || err != nil {
 		t.Fatal(d, err)
 	}
-	// And an enc that is neither of the two does not reach a table at all.
+	// An enc that is neither of the two reaches no table of functions.
 	for _, enc := range []any{"", "Clear", "clear ", "pub", "aes\x00", nil, int64(1)} {
 		if v, err := m.sendValue(map[string]any{"enc": enc, "load": map[string]any{"cmd": "ping"}, "version": 3, "id": "m"}); err != nil || v != "bad load" {
 			t.Errorf("enc %v: %v %v", enc, v, err)
@@ -417,8 +418,8 @@ func TestCVE_2024_38824_PushTraversal(t *testing.T) {
 	}
 }
 
-// TestT12NothingElseListens: an embedded master opens its two ports and nothing more, whatever is installed on the host
-// (CVE-2020-16846, CVE-2020-25592 and the other flaws of salt-api have no place here).
+// TestT12NothingElseListens: an embedded master opens only its two ports, whatever is installed on the host. So the
+// flaws of salt-api (CVE-2020-16846, CVE-2020-25592 and others) do not apply.
 func TestT12NothingElseListens(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("counts sockets in /proc")

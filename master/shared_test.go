@@ -38,7 +38,7 @@ func openStore(t testing.TB, path string) store.Store {
 	return s
 }
 
-// equals serves so many masters over one database, and returns when each hears the others.
+// equals starts n masters over one database, and returns once each receives the others' messages.
 func equals(t testing.TB, n int, o master.Options) []*rig {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "db")
@@ -71,7 +71,7 @@ func equals(t testing.TB, n int, o master.Options) []*rig {
 	return out
 }
 
-// at makes the minion talk to another master without signing in there.
+// at returns the minion as it talks to another master, without a sign-in there.
 func (m *minion) at(r *rig) *minion {
 	m.t.Helper()
 	other := &minion{t: m.t, rig: r, id: m.id, key: m.key, signed: m.signed, requester: m.requester}
@@ -83,7 +83,8 @@ func (m *minion) at(r *rig) *minion {
 	return other
 }
 
-// TestEqualMastersServeAnyMinion: a session of one master is good at all of them, and so is what the minion left at one.
+// TestEqualMastersServeAnyMinion: a session of one master is valid at all of them, and so is what the minion stored
+// at one.
 func TestEqualMastersServeAnyMinion(t *testing.T) {
 	all := equals(t, 3, master.Options{Keys: master.KeyOptions{AutoAccept: true},
 		Minions: master.MinionOptions{MineGet: map[string][]string{".*": {".*"}}}})
@@ -111,7 +112,8 @@ func TestEqualMastersServeAnyMinion(t *testing.T) {
 	})
 }
 
-// TestEqualMastersSharePresence: any master knows who is connected to any of them, and that nobody is to one that is gone.
+// TestEqualMastersSharePresence: each master knows which minions are connected to any of them, and that a master
+// that is gone has none.
 func TestEqualMastersSharePresence(t *testing.T) {
 	all := equals(t, 3, master.Options{Keys: master.KeyOptions{AutoAccept: true}})
 	present := func(i int, want ...string) {
@@ -132,8 +134,8 @@ func TestEqualMastersSharePresence(t *testing.T) {
 	present(2)
 }
 
-// TestEqualMastersKnowTheirSubscribers: over zeromq, where a connection says nothing of itself, each finds out who is behind it, so that a
-// job for one minion goes to its connection alone.
+// TestEqualMastersKnowTheirSubscribers: over zeromq, where a connection carries no id, each master identifies its
+// own subscribers, so that a job for one minion goes over its connection alone.
 func TestEqualMastersKnowTheirSubscribers(t *testing.T) {
 	all := equals(t, 2, master.Options{Keys: master.KeyOptions{AutoAccept: true},
 		Network: master.NetworkOptions{Listen: zeromq.Listen}})
@@ -235,7 +237,7 @@ func TestEqualMastersRefuseRepeatedRequests(t *testing.T) {
 	}
 }
 
-// TestEqualMastersShareEvents: listeners of one hear minions of another, once.
+// TestEqualMastersShareEvents: listeners at one master receive each event of another's minions once.
 func TestEqualMastersShareEvents(t *testing.T) {
 	all := equals(t, 2, master.Options{Keys: master.KeyOptions{AutoAccept: true}})
 	here := all[0].Events().Subscribe(events.SubscribeOptions{Prefix: "my/"})
@@ -294,7 +296,7 @@ func TestEqualMastersForgetAKey(t *testing.T) {
 	}
 }
 
-// TestEqualMastersClockJumpsBack: a minion whose clock jumps back gets another session from all of them.
+// TestEqualMastersClockJumpsBack: a minion whose clock jumps back gets a new session at all masters.
 func TestEqualMastersClockJumpsBack(t *testing.T) {
 	all := equals(t, 2, master.Options{Keys: master.KeyOptions{AutoAccept: true}})
 	m := all[0].accepted("m", 1)
@@ -328,7 +330,8 @@ func TestEqualMastersClockJumpsBack(t *testing.T) {
 	}
 }
 
-// TestSealing: the private parts in the database open with the right key only, and can be sealed anew.
+// TestSealing: the private parts in the database can be opened with the right key only, and can be sealed again
+// with another.
 func TestSealing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "db")
 	open := func(s master.Shared) (string, error) {
@@ -362,7 +365,8 @@ func TestSealing(t *testing.T) {
 	}
 }
 
-// TestRecoveredReturnIsToldEverywhere: a return that a master found by asking the minion is told by the other masters as well, once by each.
+// TestRecoveredReturnIsToldEverywhere: a return that one master recovered by a query is announced by every other
+// master too, once by each.
 func TestRecoveredReturnIsToldEverywhere(t *testing.T) {
 	o := orderOptions()
 	o.Jobs.GatherTimeout = 50 * time.Millisecond
@@ -391,7 +395,7 @@ func TestRecoveredReturnIsToldEverywhere(t *testing.T) {
 	if res := waitFor(t, all[0], "o", "m"); res.Status != master.Returned || res.Return != "kept" {
 		t.Fatalf("%+v", res)
 	}
-	// What is told after it comes after it.
+	// Later events arrive after it.
 	m.must(map[string]any{"cmd": "_minion_event", "tag": "end", "data": map[string]any{}})
 	for i, sub := range subs {
 		n := 0

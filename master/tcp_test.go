@@ -11,8 +11,8 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/tcp"
 )
 
-// TestTCPMinionsWithStalePresence: a minion that shows itself under the shared key of before a restart still gets jobs that
-// are addressed to it by name, as do those that the master knows.
+// TestTCPMinionsWithStalePresence: a minion that reports its presence under the shared key from before a restart
+// still gets jobs for its id, and so do identified minions.
 func TestTCPMinionsWithStalePresence(t *testing.T) {
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
 		Network: master.NetworkOptions{Listen: tcp.Listen}})

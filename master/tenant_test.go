@@ -15,7 +15,8 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/zeromq"
 )
 
-// TestPresentMinionsGetJobs: a tenant's minion that has signed in is not present before jobs reach it, at none of several masters.
+// TestPresentMinionsGetJobs: a tenant's minion that has signed in is present only once jobs can reach it, at each
+// of several masters.
 func TestPresentMinionsGetJobs(t *testing.T) {
 	o := orderOptions()
 	o.Network.Advertise, o.Network.Listen = []string{"salt.example"}, zeromq.Listen
@@ -43,7 +44,7 @@ func TestPresentMinionsGetJobs(t *testing.T) {
 	}
 }
 
-// TestTenants: a tenant sees its own minions, jobs and events, and its minions see each other and nobody else.
+// TestTenants: a tenant sees its own minions, jobs and events only, and its minions see only each other.
 func TestTenants(t *testing.T) {
 	o := orderOptions()
 	o.Network.Advertise, o.Minions.Peer = []string{"salt.example"}, map[string][]any{".*": {".*"}}
@@ -184,7 +185,7 @@ func TestTenants(t *testing.T) {
 				t.Error(out, err)
 			}
 		}
-		// The same id is another order elsewhere; minions of others are refused, as those that nobody knows.
+		// For another tenant the same id is another order. Minions of other tenants are refused like unknown ones.
 		second, err := red.RunOrder(ctx, master.Order{ID: "o", Job: master.Job{Fun: "job.other", Tgt: "r1,b1,nobody", TgtType: "list"}})
 		if err != nil || second.Results["r1"].Status != master.Returned || second.Results["b1"].Status != master.Refused || second.Results["nobody"].Status != master.Refused ||
 			second.Results["b1"].Reason != second.Results["nobody"].Reason {

@@ -14,9 +14,10 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// TestTenantsKeys: a minion reads nothing that is published for another tenant's, though it keeps silent about who it is and would get all
-// that goes to nobody in particular; not a function, an argument, an id or a target. What it could record of the wire it cannot open. A job of
-// the operator's goes to everybody, and names to nobody who else is meant.
+// TestTenantsKeys: a minion reads nothing that is published for another tenant: no function, argument, id or
+// target. This includes a minion that does not identify itself and so is sent everything that is not for one
+// connection. It cannot decrypt what it records. An operator's job goes to all minions and does not show any of
+// them the others' ids.
 func TestTenantsKeys(t *testing.T) {
 	for name, tr := range transports {
 		t.Run(name, func(t *testing.T) {

@@ -16,7 +16,8 @@ func returns(id string, jid protocol.JID, n int) map[string]any {
 	return protocol.Return{JID: jid, ID: id, Fun: "test.echo", Return: strings.Repeat("x", n), Success: true}.Load()
 }
 
-// TestBatchUnderOneJobID: minions that a job got later are not strangers to it, though its target names the first ones.
+// TestBatchUnderOneJobID: minions that were added to a job later are expected, although its target names only the
+// first ones.
 func TestBatchUnderOneJobID(t *testing.T) {
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}, CacheDir: t.TempDir(),
 		Local: &master.Local{SockDir: shortDir(t), AnyHost: true}})

@@ -15,8 +15,8 @@ import (
 	"github.com/brine-salt/brine/master/audit"
 )
 
-// TestAccount: an entry is one line of a bounded size, whatever peers decide about; denied calls of one source that are
-// too many are counted in the next line.
+// TestAccount: an entry is one line of bounded size, whatever it contains. When one source has too many denied
+// calls, the next line has their count.
 func TestAccount(t *testing.T) {
 	var out bytes.Buffer
 	var log testlog.Buffer

@@ -77,7 +77,7 @@ func TestWithoutChain(t *testing.T) {
 	}
 }
 
-// TestTornLine: the master died in a line; the next one is a line of its own, and of the chain.
+// TestTornLine: after a master died while writing a line, the next entry is on a new line and continues the chain.
 func TestTornLine(t *testing.T) {
 	for _, chain := range []bool{false, true} {
 		path := filepath.Join(t.TempDir(), "log")
@@ -104,7 +104,7 @@ func TestTornLine(t *testing.T) {
 	}
 }
 
-// TestRotation: by renaming, removing and cutting, with nobody telling the writer.
+// TestRotation: the file is renamed, removed and truncated, and the writer is not notified.
 func TestRotation(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "log")

@@ -10,7 +10,8 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// TestIndexIsBounded: a minion whose grains change all the time takes the room of one value, and a large value none.
+// TestIndexIsBounded: a minion whose grains change all the time uses the memory of one value, and a value that is
+// too large is not indexed.
 func TestIndexIsBounded(t *testing.T) {
 	var x index
 	col := x.open([]columnKey{{false, "role"}}, 2)[0]

@@ -67,8 +67,8 @@ func only(m map[string]any, keys []string) map[string]any {
 	return out
 }
 
-// TestParts: a Reader of some keys returns what is stored at that moment, whichever master changed it, and however
-// often it was asked before.
+// TestParts: a Reader of some keys returns the values stored at that moment, whichever master changed them and
+// however often it was read before.
 func TestParts(t *testing.T) {
 	pairs(t, func(t *testing.T, a, b *cache.Cache) {
 		r := rand.New(rand.NewPCG(1, 2))

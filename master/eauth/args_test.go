@@ -35,8 +35,8 @@ func randomArgs(r *rand.Rand) []any {
 	return list
 }
 
-// TestRulesSeeWhatMinionsGet: for any list of arguments, the positions and keywords that a rule is compared with are those that the
-// minion makes of what is published. A rule that names exactly these allows the call, one that differs in one of them does not.
+// TestRulesSeeWhatMinionsGet: for any list of arguments, rules are compared with the positions and keywords that
+// the minion will parse. A rule with exactly these allows the call; one that differs in one of them does not.
 func TestRulesSeeWhatMinionsGet(t *testing.T) {
 	a := newAuth(t, map[string]any{})
 	r := rand.New(rand.NewPCG(1, 2))

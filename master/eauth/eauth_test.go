@@ -182,7 +182,8 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestTokensAreShared: a user who logs in again and again has half of the tokens, the newest, and others can log in.
+// TestTokensAreShared: a user who logs in many times keeps the newest tokens, up to half of all, and others can
+// still log in.
 func TestTokensAreShared(t *testing.T) {
 	now := time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC)
 	a := newAuth(t, map[string]any{})

@@ -128,8 +128,8 @@ calls:
 - {kind: wheel, fun: jobs.active}
 `
 
-// TestStockRules has stock's CkMinions and ours judge the same calls by the same rules. Ours must give the answers that stock gave if
-// patterns had to match in full, and so never allow what stock does not.
+// TestStockRules compares stock's CkMinions with ours on the same calls and rules. Ours must give the answers that
+// stock would give if patterns had to match in full, and so never allow what stock denies.
 func TestStockRules(t *testing.T) {
 	var table struct {
 		Configs []map[string]any `json:"configs"`

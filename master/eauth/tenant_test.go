@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestTenantRules: who is of no tenant, or of several that disagree, is nobody.
+// TestTenantRules: a user of no tenant, or of several that disagree, is an error.
 func TestTenantRules(t *testing.T) {
 	whose, err := TenantRules(map[string]any{"alice": "", "blue-*": "blue", `red[0-9]+`: "red", "painters%": "blue", "firemen%": "red", "bl*": "blue"})
 	if err != nil {

@@ -23,7 +23,8 @@ import (
 	"github.com/brine-salt/brine/master/fileserver"
 )
 
-// plant makes files below dir: content by path; a path that ends in "/" is a directory, content "-> x" a link.
+// plant creates files below dir, with content by path. A path that ends in "/" is a directory, and content "-> x"
+// is a link.
 func plant(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, content := range files {

@@ -138,8 +138,8 @@ func TestTransports(t *testing.T) {
 	}
 }
 
-// TestPresenceEvents: who came and went is told soon after a subscription began or ended; keys that are not accepted do
-// not count.
+// TestPresenceEvents: the event with the minions that connected and disconnected follows soon after a subscription
+// begins or ends. Minions whose keys are not accepted do not count.
 func TestPresenceEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := new(house)

@@ -17,8 +17,8 @@ import (
 	"github.com/brine-salt/brine/protocol/events"
 )
 
-// herd is a network of minions with a journal: each runs a job once, however often it comes, and tells a master that asks
-// what it returned. Its return is lost if no master lives then.
+// herd is a network of minions with a journal. Each runs a job once, however often it is sent, and reports its
+// return to a master that queries it. A return is lost if no master is running.
 type herd struct {
 	*fakeWire
 	mu    sync.Mutex     // guards the fields below
@@ -98,9 +98,9 @@ func (q *mortal) OrderOf(ctx context.Context, jid string) (store.Order, error) {
 	return q.Queue.OrderOf(ctx, jid)
 }
 
-// TestDeathBetweenBatches: a master dies at each of the first batches of an order for a thousand minions, before and after what it
-// has claimed is sent, and while returns are stored. The next one brings every delivery to its end: returned, and no job came to a
-// minion after it had run there.
+// TestDeathBetweenBatches: a master dies at each of the first batches of an order for a thousand minions: before
+// and after the claimed deliveries are sent, and while returns are stored. The next master brings every delivery to
+// its end: all are returned, and no minion gets a job after it has run it.
 func TestDeathBetweenBatches(t *testing.T) {
 	for batches := range int32(16) {
 		synctest.Test(t, func(t *testing.T) {
@@ -190,8 +190,8 @@ func (q unreadable) OrderOf(ctx context.Context, jid string) (store.Order, error
 	return q.Queue.OrderOf(ctx, jid)
 }
 
-// TestUnreadOrderIsNotClaimed: an order that the store cannot read is not counted as sent, and is sent once the store can: a stock
-// minion, which cannot tell after two minutes whether it ran a job, gets it too.
+// TestUnreadOrderIsNotClaimed: an order that the store cannot read does not count as sent, and is sent once the
+// store can. A stock minion gets it too, although after two minutes it could not tell whether it ran a job.
 func TestUnreadOrderIsNotClaimed(t *testing.T) {
 	w := &fakeWire{answers: map[string]any{"alpha": map[string]any{findJob: map[string]any{}, findCachedJob: "none"}}}
 	w.around = func(q store.Queue) store.Queue { return unreadable{q, time.Now().Add(10 * time.Minute)} }

@@ -210,7 +210,7 @@ func TestDeliveryWaitsForProof(t *testing.T) {
 	})
 }
 
-// TestOneJobAtATime: a minion gets its orders one after the other, by priority, but what is parallel at once.
+// TestOneJobAtATime: a minion gets its orders one after the other, by priority, and parallel ones at once.
 func TestOneJobAtATime(t *testing.T) {
 	w := &fakeWire{}
 	w.listens("alpha")

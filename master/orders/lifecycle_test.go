@@ -45,8 +45,8 @@ func (w *fakeWire) questions() []Question {
 	return slices.Clone(w.asked)
 }
 
-// TestFreshAnswerSparesTheProbe: what a minion has just answered proves that it listens, until the
-// proof is old, its connection may have broken, or it signs in.
+// TestFreshAnswerSparesTheProbe: a minion that has just answered is not probed again until the proof is too old,
+// its connection may have broken, or it signs in.
 func TestFreshAnswerSparesTheProbe(t *testing.T) {
 	w := &fakeWire{places: map[string]Place{"here": Here}}
 	inBubble(t, w, "", func(t *testing.T, d *Deliverer) {
@@ -102,8 +102,8 @@ func TestSilentMinionIsQueriedWhenItAnswers(t *testing.T) {
 	})
 }
 
-// TestSignInQueriesWhatWasSent: a minion that signs in may have lost what it was sent. It is probed, and
-// when it answers its delivery's status is queried at once.
+// TestSignInQueriesWhatWasSent: a minion that signs in may have lost what it was sent. It is probed, and as soon as
+// it answers the status of its delivery is queried.
 func TestSignInQueriesWhatWasSent(t *testing.T) {
 	w := &fakeWire{}
 	w.listens("alpha")
@@ -146,7 +146,7 @@ func TestFailedStoreIsTriedAgain(t *testing.T) {
 	})
 }
 
-// put stores an order of another master: this one was not told of it.
+// put stores an order of another master, which this master was not notified of.
 func put(t *testing.T, d *Deliverer, jid string, ids ...string) {
 	t.Helper()
 	var list []store.Delivery
@@ -161,8 +161,8 @@ func put(t *testing.T, d *Deliverer, jid string, ids ...string) {
 	}
 }
 
-// TestOrderOfAnotherMaster: the other master has some seconds to send its order; only what it has not
-// sent by then is probed for, and what is connected here and not there at once.
+// TestOrderOfAnotherMaster: the other master has some seconds to send its order. This one then probes for what is
+// still pending; minions connected here and not there are probed at once.
 func TestOrderOfAnotherMaster(t *testing.T) {
 	w := &fakeWire{places: map[string]Place{"here": Here}}
 	inBubble(t, w, "a", func(t *testing.T, d *Deliverer) {
@@ -198,8 +198,8 @@ func TestOrderOfAnotherMaster(t *testing.T) {
 	})
 }
 
-// TestAnswerToAnotherMaster: a minion that answers the probe of another master is left to that one for a
-// while; if the order still waits then, this one goes on.
+// TestAnswerToAnotherMaster: a minion that answers another master's probe is left to that master for a while. If
+// the delivery is still pending then, this master probes again.
 func TestAnswerToAnotherMaster(t *testing.T) {
 	w := &fakeWire{}
 	inBubble(t, w, "a", func(t *testing.T, d *Deliverer) {
@@ -228,8 +228,8 @@ func TestAnswerToAnotherMaster(t *testing.T) {
 	})
 }
 
-// TestOwnPathSparesProbes: a minion that answered this master's own probe gets its next orders over that
-// connection alone. Any answer keeps that so, also one that comes after the proof became old.
+// TestOwnPathSparesProbes: a minion that answered this master's own probe gets its next orders over that connection
+// alone. Any later answer extends this, even after the proof became old.
 func TestOwnPathSparesProbes(t *testing.T) {
 	w := &fakeWire{}
 	inBubble(t, w, "a", func(t *testing.T, d *Deliverer) {
@@ -290,8 +290,8 @@ func TestReturnBringsTheProbeForward(t *testing.T) {
 	})
 }
 
-// TestOneQueryAtATime: a minion has one status query at a time, and only so many deliveries are queried
-// at once.
+// TestOneQueryAtATime: a minion has one status query at a time, and the number of deliveries that are queried at
+// once is limited.
 func TestOneQueryAtATime(t *testing.T) {
 	w := &fakeWire{slowness: 8 * time.Second}
 	var ids []string
@@ -405,7 +405,7 @@ func TestProofsAreBounded(t *testing.T) {
 	})
 }
 
-// failingQueue is a queue whose claims fail as often as failing says.
+// failingQueue is a queue in which the next claims fail, as many as failing holds.
 type failingQueue struct {
 	store.Queue
 	w *fakeWire

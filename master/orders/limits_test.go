@@ -8,7 +8,7 @@ import (
 	"github.com/brine-salt/brine/master/store"
 )
 
-// slowCount is a queue whose counts are under way until somebody gives their results.
+// slowCount is a queue whose counts block until the test sends their results.
 type slowCount struct {
 	store.Queue
 	begun  chan struct{}
@@ -28,8 +28,8 @@ func (q slowCount) CountOpen(ctx context.Context, _ string) (int, error) {
 	}
 }
 
-// TestRoomWhileCounting: who places orders waits for the database's count only if there is none yet or it left no room, and no longer than
-// he wants to.
+// TestRoomWhileCounting: Reserve waits for the database's count only if there is no count yet or it left no room,
+// and no longer than its context.
 func TestRoomWhileCounting(t *testing.T) {
 	q := slowCount{begun: make(chan struct{}), result: make(chan any)}
 	d := New(Options{Queue: q, Store: store.NewMemory(), ID: "m", MaxUnfinished: 10})

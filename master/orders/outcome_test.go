@@ -144,7 +144,7 @@ func (q changedQueue) SwapDeliveries(ctx context.Context, list []*store.Delivery
 	return q.Queue.SwapDeliveries(ctx, list)
 }
 
-// TestOutcomeOfAChangedDelivery: a delivery that another master changes meanwhile ends nevertheless.
+// TestOutcomeOfAChangedDelivery: a delivery that another master changes at the same time still ends.
 func TestOutcomeOfAChangedDelivery(t *testing.T) {
 	w := &fakeWire{around: func(q store.Queue) store.Queue { return changedQueue{q} }}
 	w.listens("alpha")

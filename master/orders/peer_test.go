@@ -27,11 +27,11 @@ func (p *peer) String() string {
 	return strings.Join(out, " ")
 }
 
-// TestPeerStates: what each event makes of a peer in each of its states, in a cluster.
+// TestPeerStates: the state that each event leads to from each state, in a cluster.
 func TestPeerStates(t *testing.T) {
 	for _, c := range []struct {
 		event string
-		// what becomes of a peer that is idle, probing, deferred
+		// the state that follows from idle, probing, deferred
 		idle, probing, deferred string
 		do                      func(d *Deliverer, w *fakeWire, p *peer)
 	}{

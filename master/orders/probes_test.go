@@ -7,7 +7,8 @@ import (
 	"github.com/brine-salt/brine/master/internal/probe"
 )
 
-// TestSlowMinionsAreNotAskedForEachOrder: one that is connected is asked with growing pauses, whatever else is ordered; a sign-in begins anew.
+// TestSlowMinionsAreNotAskedForEachOrder: a connected minion is probed at growing intervals, however many orders
+// are placed. A sign-in starts with the shortest again.
 func TestSlowMinionsAreNotAskedForEachOrder(t *testing.T) {
 	for _, name := range []string{"", "a"} {
 		d := newDeliverer(&fakeWire{all: Here}, name)
@@ -47,8 +48,8 @@ func TestSlowMinionsAreNotAskedForEachOrder(t *testing.T) {
 	}
 }
 
-// TestConnectionsDoNotMakeQuestions: one that nobody knows to be connected is asked soon after somebody connects, but not each time, nor
-// by all masters when one has asked over the connections of all.
+// TestConnectionsDoNotMakeQuestions: a minion that is not known to be connected is probed soon after any subscriber
+// connects, but not after each one, and not by every master if one has probed over the connections of all.
 func TestConnectionsDoNotMakeQuestions(t *testing.T) {
 	d := newDeliverer(&fakeWire{}, "a")
 	begin := time.Now()
@@ -106,8 +107,8 @@ func TestOneOfSeveralMastersSends(t *testing.T) {
 	}
 }
 
-// TestARepeatTakesOneWay: what is sent again goes over the connection over which its minion has just answered, and what is sent first over one
-// that is known; only if nobody knows any, over all.
+// TestARepeatTakesOneWay: a repeat is sent over the connection over which its minion has just answered, and a first
+// message over one that is known. Only if there is none is it sent over all.
 func TestARepeatTakesOneWay(t *testing.T) {
 	d := newDeliverer(&fakeWire{peers: []string{"b"}}, "a")
 	d.Heard("proved", probe.SentBy(probe.Metadata(probe.Listening, true), "a"))

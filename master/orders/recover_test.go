@@ -7,7 +7,8 @@ import (
 	"github.com/brine-salt/brine/master/store"
 )
 
-// TestMayRepeat: a job is sent again only where its minion surely knows it again, or keeps returns and has not been told to forget them.
+// TestMayRepeat: a job is sent again only if its minion certainly recognizes a duplicate, or keeps returns and was
+// not told to delete them.
 func TestMayRepeat(t *testing.T) {
 	d := newDeliverer(&fakeWire{}, "")
 	now := time.Now().UTC()
@@ -54,7 +55,8 @@ func TestMayRepeat(t *testing.T) {
 	}
 }
 
-// TestFound: the answer to the questions after a job, whichever way the minion orders the parts of a compound job.
+// TestFound: the answer to a status query is read in both forms in which minions return a compound job: a map and a
+// list.
 func TestFound(t *testing.T) {
 	job, cached := map[string]any{"jid": "1"}, "not found"
 	for _, answer := range []any{map[string]any{findJob: job, findCachedJob: cached}, []any{job, cached}} {

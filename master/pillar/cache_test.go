@@ -16,7 +16,7 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// counted makes pillars that say which one they are.
+// counted returns pillars with a running number.
 type counted struct {
 	n    int64
 	errs bool

@@ -17,7 +17,7 @@ import (
 
 type object = map[string]any
 
-// roots makes a pillar function over files by path below one directory.
+// roots returns a pillar function over files, given by their path below one directory.
 func roots(t *testing.T, envs map[string]map[string]string, o pillar.RootsOptions) *pillar.Roots {
 	t.Helper()
 	o.Roots = make(map[string][]string)
@@ -142,7 +142,7 @@ func TestChangesAreSeen(t *testing.T) {
 	}
 }
 
-// TestPillarsAreNotShared: who changes the pillar of one minion does not change that of another.
+// TestPillarsAreNotShared: a caller that changes one minion's pillar does not change another's.
 func TestPillarsAreNotShared(t *testing.T) {
 	r := roots(t, base(map[string]string{"top.sls": "base: {'*': [a]}", "a.sls": "m: {k: 1}"}), pillar.RootsOptions{})
 	a, _ := r.Pillar(t.Context(), pillar.Request{ID: "a"})
@@ -165,7 +165,7 @@ func TestOrdered(t *testing.T) {
 	}
 }
 
-// TestExternal: an external pillar of the embedding program, beside the files.
+// TestExternal: an external pillar of the embedding program is merged with that of the files.
 func TestExternal(t *testing.T) {
 	var asked pillar.ExtRequest
 	r := roots(t, base(map[string]string{"top.sls": "base: {'*': [a]}", "a.sls": "m: {k: 1, l: 1}"}), pillar.RootsOptions{

@@ -30,7 +30,8 @@ type step struct {
 	Later int    `json:"later,omitempty"` // seconds that pass before
 }
 
-// TestStockCache has stock's PillarCache and ours go the same way, each over files of its own, and then over those of the other.
+// TestStockCache runs stock's PillarCache and ours on the same requests, first each on its own files, then each on
+// the other's.
 func TestStockCache(t *testing.T) {
 	dir := t.TempDir()
 	files := filepath.Join(dir, "files")
@@ -123,7 +124,7 @@ func TestStockCache(t *testing.T) {
 				t.Errorf("step %d %+v (-stock +ours):\n%s", i, s, d)
 			}
 		}
-		// Each goes on with what the other kept.
+		// Each continues with the other's cache.
 		write("data.sls", "v: later\n")
 		swap := filepath.Join(dir, "swap")
 		if err := errors.Join(os.Rename(filepath.Join(dir, "ours"), swap), os.Rename(filepath.Join(dir, "theirs"), filepath.Join(dir, "ours")),

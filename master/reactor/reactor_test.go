@@ -37,10 +37,10 @@ type rig struct {
 	log *testlog.Buffer
 }
 
-// key is the key pair of everybody: making one takes a while.
+// key is the key pair of all masters and minions, because generating one takes a while.
 var key = sync.OnceValues(func() (*crypt.PrivateKey, error) { return crypt.GenerateKey(2048) })
 
-// start makes a master that knows the minions web1 and web2, which are not there, and has the files of the tests.
+// start starts a master with the files of the tests. It knows the minions web1 and web2, which are not connected.
 func start(t *testing.T, change func(*reactor.Options)) *rig {
 	t.Helper()
 	files := fstest.MapFS{"react.sls": {Data: []byte("from the file server:\n  runner.test.arg:\n    - args:\n      - a: {{ tag }}\n")}}
@@ -369,7 +369,7 @@ func TestBadReactions(t *testing.T) {
 	r.wait("salt/run/*/ret")
 }
 
-// A flood of events is answered by dropped reactions and a log line; the bus goes on.
+// TestFullQueue: in a flood of events reactions are dropped and this is logged; the bus keeps working.
 func TestFullQueue(t *testing.T) {
 	begun, release := make(chan struct{}, 8), make(chan struct{})
 	r := start(t, func(o *reactor.Options) {

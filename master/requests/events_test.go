@@ -45,7 +45,7 @@ func newEvents(t *testing.T, o EventOptions) (*Events, *testlog.Buffer) {
 	return NewEvents(o), log
 }
 
-// announce makes the record of a minion.
+// announce stores the record of a minion.
 func announce(t *testing.T, e *Events, id string) {
 	t.Helper()
 	err := store.ChangeMinion(t.Context(), e.Minions, id, func(*store.Minion) bool { return true })
@@ -99,7 +99,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestStartEvents: a start event brings grains and tells that the minion is there.
+// TestStartEvents: a start event updates the grains and reports that the minion is connected.
 func TestStartEvents(t *testing.T) {
 	e, _ := newEvents(t, EventOptions{})
 	if err := e.Cache.Store("m", cache.Data{Grains: object{"os": "old", "kept": "x"}}); err != nil {
@@ -132,7 +132,7 @@ func TestStartEvents(t *testing.T) {
 	}
 }
 
-// TestPingOnDemand: a minion that asks for a ping gets one, itself only, and no flood of them.
+// TestPingOnDemand: a minion that asks for a ping gets one, for itself only, and the number is limited.
 func TestPingOnDemand(t *testing.T) {
 	e, _ := newEvents(t, EventOptions{})
 	r := requesttest.NewSender(t)
@@ -236,7 +236,7 @@ func TestEventAccess(t *testing.T) {
 	}
 }
 
-// TestGrants: what is granted to a minion only this one may fire, whatever the rule says.
+// TestGrants: only the minion that an event tag is granted to may fire it, whatever the rule says.
 func TestGrants(t *testing.T) {
 	never := eventRules(func(q EventRequest) bool { return strings.HasPrefix(q.Tag, "free/") })
 	e, _ := newEvents(t, EventOptions{Access: never})

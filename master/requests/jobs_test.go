@@ -12,7 +12,8 @@ import (
 	"github.com/brine-salt/brine/master/store"
 )
 
-// TestFetch: a minion gets the jobs that name it. What is for others does not exist for it, which is logged.
+// TestFetch: a minion gets the jobs that it is a target of. A request for any other job gets the answer for a
+// missing job, and is logged.
 func TestFetch(t *testing.T) {
 	var log testlog.Buffer
 	const jid = "20260101000000000000"

@@ -16,7 +16,7 @@ import (
 	"github.com/brine-salt/brine/protocol/target"
 )
 
-// fakeMinions are minions that a target means by its id, or all for "*".
+// fakeMinions are minions that a target matches by their id, or all for "*".
 type fakeMinions struct {
 	ids     []string
 	asked   []string // types of targets
@@ -110,7 +110,7 @@ func TestMine(t *testing.T) {
 	}
 }
 
-// TestMineTargets: a target on pillar matches exactly, whatever is asked for, so that patterns tell nothing.
+// TestMineTargets: a target on pillar matches exactly, whatever kind is requested, so that patterns reveal nothing.
 func TestMineTargets(t *testing.T) {
 	minions := &fakeMinions{}
 	m := &Mine{Minions: minions, Log: slog.New(slog.DiscardHandler)}

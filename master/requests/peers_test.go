@@ -113,8 +113,8 @@ func newPeers(t *testing.T, rules map[string][]any) (*Peers, *fleet) {
 	return p, f
 }
 
-// TestNarrowPeer: a rule for some minions holds for these, and for arguments as its conditions say; nobody finds pillar
-// values by patterns.
+// TestNarrowPeer: a rule for some minions covers these only, and the arguments that its conditions allow. No caller
+// finds pillar values by patterns.
 func TestNarrowPeer(t *testing.T) {
 	p, f := newPeers(t, map[string][]any{"a": {"test.ping", "cmd.run", object{"web* or G@kind:web9": []any{"test.arg",
 		object{"test.echo": []any{object{"args": []any{"ok.*"}}}}}}}})
@@ -163,7 +163,8 @@ func TestNarrowPeer(t *testing.T) {
 	}
 }
 
-// TestPeerJobs: a job is what the minion asked for, in the minion's name; a part that is missing refuses it.
+// TestPeerJobs: a job is what the minion requested, under the minion's name. A request with a missing part is
+// refused.
 func TestPeerJobs(t *testing.T) {
 	p, f := newPeers(t, map[string][]any{"a": {".*"}})
 	r := requesttest.NewSender(t)

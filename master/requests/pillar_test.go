@@ -20,7 +20,7 @@ import (
 	"github.com/brine-salt/brine/protocol/events"
 )
 
-// program is an embedding program that makes pillars and top files.
+// program is an embedding program that builds pillars and top files.
 type program struct {
 	made  int64
 	asked pillar.Request
@@ -66,7 +66,7 @@ func (f fakeTenants) KnownTenant(ctx context.Context, id string) (string, error)
 	return f.TenantOf(ctx, id)
 }
 
-// heardOf are the grains that minions asked for their pillar with.
+// heardOf holds the grains that minions sent with their pillar requests.
 type heardOf map[string]map[string]any
 
 func (h heardOf) AsksPillar(id string, grains map[string]any) { h[id] = grains }
@@ -82,7 +82,8 @@ func newPillar(t *testing.T) (*Pillar, *program, heardOf) {
 		Events: events.New(nil), Log: slog.New(slog.DiscardHandler)}, own, heard
 }
 
-// TestPillar: a minion gets its own pillar, with what the request adds on top; its own is remembered with the grains.
+// TestPillar: a minion gets its own pillar merged with the request's overrides. The pillar without them is stored
+// with the grains.
 func TestPillar(t *testing.T) {
 	p, own, heard := newPillar(t)
 	own.data = object{"n": object{"b": int64(2)}}
@@ -122,7 +123,7 @@ func TestPillar(t *testing.T) {
 	}
 }
 
-// TestPillarThatFails: a minion is not told why its pillar could not be made, and gets no part of it.
+// TestPillarThatFails: a minion is not told why its pillar could not be compiled, and gets no part of it.
 func TestPillarThatFails(t *testing.T) {
 	p, own, _ := newPillar(t)
 	r := requesttest.NewSender(t)
@@ -192,7 +193,7 @@ func TestKeptPillar(t *testing.T) {
 	}
 }
 
-// TestConfig: a minion gets Salt's defaults with what is set over them, but no directories.
+// TestConfig: a minion gets Salt's defaults and the options that are set, but no directories.
 func TestConfig(t *testing.T) {
 	s, err := fileserver.New(fileserver.Options{HashType: "md5", BufferSize: 4,
 		Backends: []fileserver.Backend{fileserver.NewFS("base", fstest.MapFS{"f": {}})}})

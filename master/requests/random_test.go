@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// TestT23RandomTargets: whatever a minion with a rule for some minions names, what the rule was asked about is what is published:
-// the job reaches all that the target means if these are all within the rule, and no minion otherwise. make rule-proof tries a million
-// targets.
+// TestT23RandomTargets: whatever target a minion with a rule for some minions names, the job reaches exactly the
+// minions that the rule was checked for: all that the target matches, if all are within the rule, and otherwise
+// none. make rule-proof tries a million targets.
 func TestT23RandomTargets(t *testing.T) {
 	total := 20_000
 	if s := os.Getenv("BRINE_RULE_PROOF"); s != "" {

@@ -48,8 +48,8 @@ func TestSurvey(t *testing.T) {
 	}
 }
 
-// TestSurveyKeepsOrder: the keys of returned dictionaries stay as they came, and their order makes a difference. interop
-// compares it with stock's.
+// TestSurveyKeepsOrder: the keys of returned dictionaries keep their order, and results that differ only in it
+// differ. A test in interop compares this with stock.
 func TestSurveyKeepsOrder(t *testing.T) {
 	h, _ := newHost(t)
 	plain := map[string]any{"z": int64(1), "a": map[string]any{"y": int64(2), "b": nil}}

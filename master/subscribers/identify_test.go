@@ -42,7 +42,8 @@ func TestStorm(t *testing.T) {
 	}
 }
 
-// nameless is a transport that names nobody, where minions come from everywhere or from nowhere.
+// nameless is a transport that identifies no connection. minions decides whether every address has minions or none
+// has.
 type nameless struct {
 	transport.Server
 	minions bool
@@ -58,8 +59,8 @@ func bound(s transport.Server) *LateServer {
 	return late
 }
 
-// TestUnknownAddressesAreAskedLess: at an address where no minion is known a few subscribers are asked, and the others
-// as fast as these answer.
+// TestUnknownAddressesAreAskedLess: at an address without a known minion few subscribers are probed. At others the
+// rate depends on their answers.
 func TestUnknownAddressesAreAskedLess(t *testing.T) {
 	for _, minions := range []bool{false, true} {
 		n := NewIdentifier(&fakeProber{}, NewPresence(), slog.New(slog.DiscardHandler))

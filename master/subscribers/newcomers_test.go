@@ -14,8 +14,8 @@ import (
 	"github.com/brine-salt/brine/master/internal/ratelimit"
 )
 
-// TestNewcomers: sources take turns, a place stays empty for a while after each sign-in, and one that gives up takes no
-// turn.
+// TestNewcomers: sources take turns, a place stays empty for a while after each sign-in, and a newcomer that gives
+// up uses no turn.
 func TestNewcomers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := NewNewcomers(false)
@@ -107,8 +107,8 @@ func TestFewNewcomers(t *testing.T) {
 	})
 }
 
-// TestNewcomersAreBounded: only so many wait, of one source and of all; and all of them when there is no limit for
-// sign-ins.
+// TestNewcomersAreBounded: the number of waiting newcomers is limited, per source and in total. Without a limit for
+// sign-ins there is no such limit.
 func TestNewcomersAreBounded(t *testing.T) {
 	for _, unpaced := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -26,7 +26,7 @@ type network struct {
 	sent     []publish
 }
 
-// publish is a message and the ids that it was published to; nil is everybody.
+// publish is a message and the ids that it was published to; nil means all.
 type publish struct {
 	msg []byte
 	to  []string
@@ -49,7 +49,7 @@ func (n *network) Publish(msg []byte, ids []string) error {
 	return nil
 }
 
-// told is what one group of minions got, under the key of their tenant.
+// told is a message that one group of minions received, under the key of their tenant.
 type told struct {
 	Tenant  string
 	To      []string
@@ -225,7 +225,7 @@ func TestTenantsReadTheirOwn(t *testing.T) {
 	}
 }
 
-// TestDismissal: a minion that is connected without an accepted key gets a job for nobody; serials rise.
+// TestDismissal: a connected minion whose key is not accepted gets a job without targets; serials rise.
 func TestDismissal(t *testing.T) {
 	s, n := newSender(t, map[string]string{"a": "", "b": ""})
 	if s.Dismiss(); len(n.sent) != 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/brine-salt/brine/master/store/sqlite"
 )
 
-// realGrains are as many grains as a minion on Debian tells, 10 KB.
+// realGrains returns as many grains as a minion on Debian sends, 10 KB.
 func realGrains(i int) map[string]any {
 	g := map[string]any{"id": fmt.Sprintf("web%05d", i), "role": "web", "os": "Debian", "osmajorrelease": int64(12)}
 	if i%100 == 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/brine-salt/brine/protocol/target"
 )
 
-// newFinder returns a Finder of three minions with accepted keys, of which two have told their grains.
+// newFinder returns a Finder of three minions with accepted keys, of which two have sent their grains.
 func newFinder(t *testing.T) *Finder {
 	t.Helper()
 	told := func(id, role string) *cache.Data {
@@ -22,8 +22,8 @@ func newFinder(t *testing.T) *Finder {
 	return &Finder{Keys: ks, Cache: c, Nodegroups: map[string]any{"all": "web* or db*", "web": "web*"}}
 }
 
-// TestExpected: whom a target means, and which ids of a list are not known. A minion without grains counts for addresses
-// only.
+// TestExpected: the minions that a target matches, and the ids of a list that are unknown. A minion without grains
+// matches addresses only.
 func TestExpected(t *testing.T) {
 	f := newFinder(t)
 	for _, c := range []struct {
@@ -52,8 +52,8 @@ func TestExpected(t *testing.T) {
 	}
 }
 
-// TestOnWire: node groups are written out, lists are lists of ids, and somebody who may reach some minions only gets a
-// target of ids.
+// TestOnWire: node groups are expanded, lists become lists of ids, and a user who may reach only some minions gets
+// a target of ids.
 func TestOnWire(t *testing.T) {
 	f := newFinder(t)
 	for _, c := range []struct {

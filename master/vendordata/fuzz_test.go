@@ -9,7 +9,8 @@ import (
 	"github.com/brine-salt/brine/protocol"
 )
 
-// FuzzRead: what a body may be is an instance with a valid id and grains within the bounds, or an answer that says what is wrong with it.
+// FuzzRead: a body yields either an instance with a valid id and grains within the limits, or an answer that
+// explains what is wrong with it.
 func FuzzRead(f *testing.F) {
 	for _, body := range []string{
 		`{"instance-id": "i1", "project-id": "p1", "image-id": "x", "hostname": "h", "metadata": {"a": "b"}, "boot-roles": "member,reader"}`,

@@ -95,7 +95,8 @@ func (s *site) post(path, token, body string) (int, string, http.Header) {
 const instance = `{"project-id": "9dd7b1a0c2f04f3eb2a5a3c4f6a1b2c3", "instance-id": "0ad5c5c2-6d6c-4d55-9c0b-3bb8c6b3f9a1", "image-id": "5f3e7b1e-0f0a-4ab0-8a51-6c9a2f4f6c11",
  "user-data": null, "hostname": "db-7", "metadata": {"role": "db", "id": "root"}, "boot-roles": "member,reader"}`
 
-// TestVendordata: an instance is announced as its project's minion, gets the same token again, and all forms have it.
+// TestVendordata: an instance is announced as a minion of its project, a repeated request gets the same token, and
+// all formats contain it.
 func TestVendordata(t *testing.T) {
 	s := newSite(t, vendordata.Options{TokenTTL: time.Hour})
 	code, first, h := s.post(vendordata.Path, "good", instance)
@@ -238,7 +239,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestProgram: exit codes, what the program gets, time, and output.
+// TestProgram: exit codes, the program's input, its time limit, and its output.
 func TestProgram(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "check")

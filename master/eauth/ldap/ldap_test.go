@@ -222,7 +222,8 @@ func TestBadOptions(t *testing.T) {
 	}
 }
 
-// TestExpand: the units of rules are asked for only if there are some, and a directory that is gone is an error.
+// TestExpand: the directory is asked for units only if a rule names one, and a directory that cannot be reached is
+// an error.
 func TestExpand(t *testing.T) {
 	s := start(t, &server{passwords: map[string]string{"cn=salt": "pw"}, entries: map[string][]*ldap.Entry{
 		"(objectClass=computer)": {entry("cn=web1,ou=web", map[string][]string{"cn": {"WEB1.example.com"}}), entry("cn=db,ou=web", map[string][]string{"CN": {"db"}})}}})

@@ -63,8 +63,8 @@ access to * by users read
 	}
 }
 
-// TestBesideStock has stock's module and ours log the same people in by the same options, at a real directory, and find their
-// groups and the minions of their rules.
+// TestBesideStock compares stock's module with ours on a real directory: who can log in with the same options,
+// their groups, and the minions of their rules.
 func TestBesideStock(t *testing.T) {
 	addr := slapd(t)
 	// Debian's python3-ldap, alone: the rest of that directory would come before the libraries of stock Salt.

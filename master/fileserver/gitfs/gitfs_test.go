@@ -288,8 +288,8 @@ func TestCVE_2023_20898_CopiesDoNotCollide(t *testing.T) {
 	}
 }
 
-// TestCVE_2025_22237_NoProgramsInAddresses: an address never makes git run a program, and none of a repository's paths or an
-// environment's name leads out of the cache (CVE-2025-22240).
+// TestCVE_2025_22237_NoProgramsInAddresses: an address never makes git run a program, and neither a repository's
+// path nor an environment's name leads out of the cache (CVE-2025-22240).
 func TestCVE_2025_22237_NoProgramsInAddresses(t *testing.T) {
 	marker := filepath.Join(t.TempDir(), "ran")
 	for _, r := range []Remote{

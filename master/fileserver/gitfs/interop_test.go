@@ -16,7 +16,8 @@ import (
 	"github.com/brine-salt/brine/master/fileserver"
 )
 
-// TestStock compares environments, listings and files with what stock's gitfs (over GitPython) makes of the same configurations.
+// TestStock compares environments, listings and files with those of stock's gitfs (over GitPython) for the same
+// configurations.
 func TestStock(t *testing.T) {
 	type m = map[string]any
 	w, first := sample(t)
@@ -79,7 +80,8 @@ func TestStock(t *testing.T) {
 			}
 			opts["cachedir"] = t.TempDir()
 			got := ourAnswer(t, opts, envs, files)
-			// Of a commit that one of several remotes does not have stock gives an exception; ours passes on to the next remote.
+			// For a commit that one of several remotes lacks, stock raises an exception; ours continues with the
+			// next remote.
 			if want, ok := answers[i].(m); ok && got["error"] == nil && want["error"] == nil {
 				for _, part := range []string{"list", "read"} {
 					for key, v := range want[part].(m) {
@@ -96,7 +98,7 @@ func TestStock(t *testing.T) {
 	}
 }
 
-// ourAnswer is what our back end makes of a configuration, in the form of stock's answer.
+// ourAnswer returns our back end's answer for a configuration, in the form of stock's.
 func ourAnswer(t *testing.T, opts map[string]any, envs, files []string) map[string]any {
 	refused := map[string]any{"error": "FileserverConfigError"}
 	o, err := FromOpts(opts)

@@ -17,7 +17,7 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// xor is a sealer for tests: it tells places apart, and text from clear text.
+// xor is a sealer for tests. Its output depends on the place and differs from the clear text.
 type xor struct{}
 
 func (xor) Seal(place string, clear []byte) ([]byte, error) {

@@ -29,7 +29,7 @@ import (
 
 type object = map[string]any
 
-// house is a master around a Taker. It notes in order what it is told of returns, and returns err from its store.
+// house is a master around a Taker. It records, in order, the calls about returns, and its store returns err.
 type house struct {
 	*Taker
 	log      testlog.Buffer
@@ -116,7 +116,7 @@ func returned(id string, jid protocol.JID, n int) object {
 	return protocol.Return{JID: jid, ID: id, Fun: "test.echo", Return: strings.Repeat("x", n), Success: true}.Load()
 }
 
-// take has a minion return something, and returns what the house was told of it.
+// take makes a minion return something, and returns the calls that the house recorded.
 func (h *house) take(t *testing.T, s *requesttest.Sender, id string, load object) ([]string, error) {
 	t.Helper()
 	h.told = nil
@@ -130,7 +130,8 @@ func (h *house) take(t *testing.T, s *requesttest.Sender, id string, load object
 	return h.told, err
 }
 
-// TestWhoIsTold: a return is stored and told to those who want to know, and the second of a minion to nobody.
+// TestWhoIsTold: a return is stored and passed to those parts of the master that need it. A minion's second return
+// of a job is passed to none.
 func TestWhoIsTold(t *testing.T) {
 	s := requesttest.NewSender(t)
 	jid := protocol.NewJID(time.Now())
@@ -184,7 +185,7 @@ func TestWhoIsTold(t *testing.T) {
 	}
 }
 
-// TestOwnJobs: what a minion ran by itself gets a job of its own, and an event for each state that failed.
+// TestOwnJobs: a return of a job that the minion started itself gets a new job id, and each failed state an event.
 func TestOwnJobs(t *testing.T) {
 	h := newHouse(nil)
 	sub := h.Events.Subscribe(events.SubscribeOptions{})
@@ -219,8 +220,8 @@ func TestOwnJobs(t *testing.T) {
 	}
 }
 
-// TestUnorderedReturnsAreBounded: what a minion returns without having been asked is taken up to a size an hour, and not
-// acknowledged beyond it; its returns of jobs, and other minions, go on.
+// TestUnorderedReturnsAreBounded: returns that no job asked for are accepted up to a number of bytes per hour and
+// minion, and not acknowledged beyond it. The minion's returns of jobs, and other minions', are still accepted.
 func TestUnorderedReturnsAreBounded(t *testing.T) {
 	s := requesttest.NewSender(t)
 	for name, jid := range map[string]func() protocol.JID{
@@ -278,8 +279,8 @@ func TestUnorderedReturnsAreBounded(t *testing.T) {
 	})
 }
 
-// TestReturnsOfOthersJobs: a minion that a job cannot have meant does not get its return beside the others; one that may
-// have been meant by what it is does, with a mark.
+// TestReturnsOfOthersJobs: a return is dropped if its job's target cannot match the minion. If the target may match
+// the minion by its grains or the like, the return is stored and marked.
 func TestReturnsOfOthersJobs(t *testing.T) {
 	s := requesttest.NewSender(t)
 	for i, c := range []struct {
@@ -327,7 +328,7 @@ func TestReturnsOfOthersJobs(t *testing.T) {
 	}
 }
 
-// TestJobsThatAreNamedLater: a minion that a job got after it was read is not a stranger to it.
+// TestJobsThatAreNamedLater: a minion that was added to a job after the job was cached is expected.
 func TestJobsThatAreNamedLater(t *testing.T) {
 	h, s := newHouse(nil), requesttest.NewSender(t)
 	jid := string(protocol.NewJID(time.Now()))
@@ -360,8 +361,8 @@ func (o olderStore) ReturnsOf(_ context.Context, jid string, ids []string) ([]st
 	return []store.Return{{JID: jid, ID: ids[0], Received: o.received}}, nil
 }
 
-// TestReturnsOfAnEarlierMaster: a return that was stored before this master started is told once when it comes again; one
-// that this master stored is not.
+// TestReturnsOfAnEarlierMaster: a return that was stored before this master started is announced when it is sent
+// again; one that this master stored is not.
 func TestReturnsOfAnEarlierMaster(t *testing.T) {
 	s := requesttest.NewSender(t)
 	for name, c := range map[string]struct {

@@ -27,7 +27,7 @@ import (
 	"github.com/brine-salt/brine/protocol/transport"
 )
 
-// house is a master around a Desk. It notes in order what it is told of minions.
+// house is a master around a Desk. It records, in order, the calls about minions.
 type house struct {
 	grains map[string]any // autosign_grains of the next sign-in
 	*Desk
@@ -66,7 +66,7 @@ func (h *house) Contact(id string) { h.told = append(h.told, "contact "+id) }
 
 func (h *house) CountSignIn(act string) { h.told = append(h.told, act) }
 
-// judge is an acceptor that says always the same.
+// judge is an acceptor that always returns the same verdict.
 type judge struct {
 	name    string
 	before  bool
@@ -131,8 +131,8 @@ func (h *house) signIn(t *testing.T, peer, id string, token string) (protocol.Si
 	return res.Status, err
 }
 
-// TestNobodyWaits: a sign-in whose minion has closed its connection while it waited for its turn costs no signature, and
-// nothing becomes of its key.
+// TestNobodyWaits: a sign-in whose minion closed its connection while it waited for its turn costs no signature,
+// and its key is not stored.
 func TestNobodyWaits(t *testing.T) {
 	h := newHouse(t, func(o *Options) { o.Policy.AutoAccept = true })
 	s := protocol.Signin{ID: "m", Key: requesttest.Key()}
@@ -166,7 +166,7 @@ func TestNobodyWaits(t *testing.T) {
 	}
 }
 
-// TestSignIn: what becomes of a key, and who is told of it.
+// TestSignIn: the resulting state of a key, and the calls and events about it.
 func TestSignIn(t *testing.T) {
 	accepted := []string{"key m far:1", "accept", "clone? m far:1", "joined m", "contact m"}
 	other, err := crypt.GenerateKey(2048)
@@ -250,8 +250,8 @@ func (h *house) preseed(t *testing.T, id string, key *crypt.PrivateKey) {
 	}
 }
 
-// TestAcceptors: acceptors are asked in order, before and after the token; the first opinion counts, and who cannot judge
-// leaves the key to the operator.
+// TestAcceptors: acceptors are asked in order, before and after the token. The first opinion counts; if none has
+// one, the operator decides.
 func TestAcceptors(t *testing.T) {
 	yes, no := Verdict{Accept, "known"}, Verdict{Reject, "stolen"}
 	for name, c := range map[string]struct {

@@ -147,7 +147,8 @@ func TestRingCanaries(t *testing.T) {
 	}
 }
 
-// TestRingsStop: a canary that goes back stops everything; in a ring so many percent may fail, and not one more.
+// TestRingsStop: a canary that goes back stops the run. In a ring up to the given percentage may fail, but not one
+// minion more.
 func TestRingsStop(t *testing.T) {
 	f := newFleet(20)
 	f.bad["canary1"] = true
@@ -177,7 +178,7 @@ func TestRingsStop(t *testing.T) {
 	}
 }
 
-// TestRingsPause: between two rings it waits as long as it is told, and an end in that time starts no other ring.
+// TestRingsPause: the run waits for the given time between two rings; if it is stopped then, no other ring starts.
 func TestRingsPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(20)
