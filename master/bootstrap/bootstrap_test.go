@@ -58,7 +58,7 @@ func read(t *testing.T, text []byte) object {
 	return out
 }
 
-// files checks the files that a form writes: names, content and who may read them.
+// files checks the files that a form writes: their names, content and permissions.
 func files(t *testing.T, got map[string][2]string, dir string) {
 	t.Helper()
 	b, conf := full(), wanted()
@@ -114,7 +114,7 @@ func TestCloudConfig(t *testing.T) {
 	}
 }
 
-// TestTheZeroValue: what EnsureMinion returns with an error makes no document.
+// TestTheZeroValue: the zero value, which EnsureMinion returns with an error, yields no document.
 func TestTheZeroValue(t *testing.T) {
 	var b bootstrap.Bootstrap
 	for name, render := range map[string]func() ([]byte, error){"CloudConfig": b.CloudConfig, "CloudConfigFiles": b.CloudConfigFiles, "PowerShell": b.PowerShell, "JSON": b.JSON, "Env": b.Env} {
@@ -150,8 +150,8 @@ func TestCloudConfigFiles(t *testing.T) {
 	}
 }
 
-// TestPowerShell: the script has nothing of what it was given but in base64, and files that are not for everybody are closed before
-// anything is in them.
+// TestPowerShell: the script contains its input only in base64, and private files get their permissions before
+// anything is written to them.
 func TestPowerShell(t *testing.T) {
 	text, err := full().PowerShell()
 	script := string(body(t, text, err, "#ps1_sysnative\r\n$ErrorActionPreference = 'Stop'\r\n$conf = Join-Path $env:ProgramData 'Salt Project\\Salt\\conf'\r\n"))
@@ -195,7 +195,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestEnv: a shell that reads the file has the values, whatever they are, and runs none of them.
+// TestEnv: a shell that reads the file gets the exact values, whatever they contain, and executes no part of them.
 func TestEnv(t *testing.T) {
 	b := full()
 	b.Token, b.ID = `it's "a" $(touch b) `+"`touch c`"+` ${d} \g #`, "db-7"

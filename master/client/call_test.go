@@ -69,7 +69,7 @@ func TestCall(t *testing.T) {
 			t.Errorf("%s: an unknown function gives %v", kind, err)
 		}
 	}
-	// A master that was started anew has a new key.
+	// A restarted master has a new key.
 	f.mu.Lock()
 	f.keys = []string{"other"}
 	f.mu.Unlock()
@@ -80,7 +80,7 @@ func TestCall(t *testing.T) {
 	if _, err := call("wheel", "x.y"); err != nil {
 		t.Errorf("the new key gives %v", err)
 	}
-	// Whoever gives up gets his context's error.
+	// A caller whose context ends gets the context's error.
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := c.Call(ctx, client.FunctionCall{Kind: "runner", Fun: "no.end"}); !errors.Is(err, context.Canceled) {

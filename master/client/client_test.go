@@ -180,7 +180,7 @@ func TestPublishRefusals(t *testing.T) {
 	}
 }
 
-// TestRandomTargets: whatever part of the minions is dead, a run ends and names everyone exactly once.
+// TestRandomTargets: whichever minions are dead, a run ends and reports every minion exactly once.
 func TestRandomTargets(t *testing.T) {
 	rounds, timeout := 24, 3*time.Second // a loaded machine needs some of it to answer at all
 	if testing.Short() {

@@ -33,7 +33,7 @@ type fake struct {
 	jobs    []map[string]any
 }
 
-// minion says how a minion behaves.
+// minion describes how a minion behaves.
 type minion struct {
 	dead    bool
 	delay   time.Duration // before it returns
@@ -119,7 +119,7 @@ func (r requester) Request(ctx context.Context, body []byte) ([]byte, error) {
 	return payload.Marshal(r.f.publish(load))
 }
 
-// publish is what a master does with a job; minions answer in goroutines of their own.
+// publish does what a master does with a job; minions answer in separate goroutines.
 func (f *fake) publish(load map[string]any) any {
 	f.mu.Lock()
 	defer f.mu.Unlock()

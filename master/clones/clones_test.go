@@ -12,7 +12,7 @@ import (
 	"github.com/brine-salt/brine/protocol/events"
 )
 
-// fakeAsker is a network where hosts share ids. What it knows of a minion's grains is what the first host said.
+// fakeAsker is a network where hosts share ids. The grains that it knows of a minion are those of the first host.
 type fakeAsker struct {
 	mu    sync.Mutex // guards the fields below
 	hosts map[string][]map[string]any
@@ -64,7 +64,7 @@ func host(name, uuid string) map[string]any {
 		"ipv4": []any{"127.0.0.1", "10.0.0." + uuid}}
 }
 
-// startGuard runs a guard of a lone master, with a subscription to what it announces, until stop.
+// startGuard runs a guard of a single master, with a subscription to its events, until stop is called.
 func startGuard(t *testing.T, a *fakeAsker) (g *Guard, sub *events.Subscription, stop func()) {
 	bus := events.New(nil)
 	sub = bus.Subscribe(events.SubscribeOptions{})
@@ -120,8 +120,8 @@ func TestCloneComesAndGoes(t *testing.T) {
 	})
 }
 
-// TestReplacedHostIsNoClone: a host that took the place of another is asked for a while and then left alone; so is one
-// that only comes from another address.
+// TestReplacedHostIsNoClone: a host that replaced another is queried for a while and then left alone, and so is one
+// whose address changed.
 func TestReplacedHostIsNoClone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &fakeAsker{}

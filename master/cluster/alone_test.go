@@ -12,7 +12,7 @@ import (
 	"github.com/brine-salt/brine/protocol/crypt"
 )
 
-// TestAlone: a master alone has no peers to tell; what it saves is in its store, and its secrets are its own.
+// TestAlone: a single master has no peers to notify. It saves to its own store, and its secrets are local.
 func TestAlone(t *testing.T) {
 	st := store.NewMemory()
 	known, err := sessions.Open("", time.Hour, time.Minute, slog.New(slog.DiscardHandler))

@@ -272,7 +272,7 @@ func (db *fakeDB) PurgeShared(_ context.Context, messages, _ time.Time, _ int) e
 	return nil
 }
 
-// fakeHost is a master without sockets. What it is told is recorded.
+// fakeHost is a master without sockets. It records the calls.
 type fakeHost struct {
 	name string
 
@@ -359,7 +359,7 @@ func (h *fakeHost) Connected() map[string]struct{} {
 	return maps.Clone(h.connected)
 }
 
-// connect makes minions come to the master, and others leave.
+// connect makes minions connect to the master, and others disconnect.
 func (h *fakeHost) connect(up, down string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -408,7 +408,8 @@ func join(t *testing.T, db *fakeDB, name string) *member {
 	return m
 }
 
-// run makes masters follow each other until the test ends, and waits until they do. It is called in a bubble of synctest.
+// run makes masters follow each other until the test ends, and returns once they do. Call it in a bubble of
+// synctest.
 func run(t *testing.T, all ...*member) {
 	t.Helper()
 	for _, m := range all {

@@ -88,8 +88,8 @@ func TestSecretJobsAreSealed(t *testing.T) {
 	})
 }
 
-// TestReturnsReachOthers: a return is told once, a large one is read from the store if somebody wants it, and the answer
-// to a probe is not an event.
+// TestReturnsReachOthers: peers announce a return once and read a large one from the store only if it is needed
+// there. The answer to a probe is not an event.
 func TestReturnsReachOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db, a, b := cluster(t)
@@ -280,8 +280,8 @@ func TestEventsArePassedOnWhileSomebodyListens(t *testing.T) {
 	})
 }
 
-// TestMissedMessages: a master that missed messages reads what it shares again, asks who is connected, and its listeners
-// learn of a gap.
+// TestMissedMessages: a master that missed messages reads the shared data again and asks which minions are
+// connected. Its listeners are told of a gap.
 func TestMissedMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db, a, b := cluster(t)
@@ -470,7 +470,7 @@ func TestFirstTime(t *testing.T) {
 	}
 }
 
-// TestLeavesInOrder: a master that ends gives its leases back, and Run returns when its context ends.
+// TestLeavesInOrder: a master that ends releases its leases, and Run returns when its context ends.
 func TestLeavesInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db, a, b := cluster(t)

@@ -92,7 +92,8 @@ func TestSealingOpensItsOwn(t *testing.T) {
 	}
 }
 
-// TestDigests: the digests of two masters have one in common while a key is replaced, and none with other keys.
+// TestDigests: the digests of two masters have one in common while a key is being replaced; under different keys
+// they have none in common.
 func TestDigests(t *testing.T) {
 	before, other := Sealing{[]byte(testSealing)}, Sealing{[]byte("a third key for tests")}
 	both := Sealing{[]byte("another key for sealing"), []byte(testSealing)}
@@ -108,7 +109,7 @@ func TestDigests(t *testing.T) {
 	}
 }
 
-// TestReadSealing: a key comes from the options or a file, and none is too short.
+// TestReadSealing: a key comes from the options or a file, and one that is too short is an error.
 func TestReadSealing(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(file, []byte("  "+testSealing+"\n"), 0o600); err != nil {
@@ -228,7 +229,8 @@ func TestRotateAtOnce(t *testing.T) {
 	}
 }
 
-// TestRenewSessions: twice in the life of a session its root gets a version, and the one before still counts.
+// TestRenewSessions: the root of sessions gets a new version twice in a session's lifetime, and the previous one
+// remains valid.
 func TestRenewSessions(t *testing.T) {
 	all, _ := vaults(t, 2)
 	v := all[0]

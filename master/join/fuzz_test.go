@@ -12,8 +12,8 @@ import (
 	"github.com/brine-salt/brine/master"
 )
 
-// FuzzDocuments: a sign-in may bring any bytes as its proof. What the provider did not sign is refused, and what it did sign counts
-// only for whom and when it says.
+// FuzzDocuments: a sign-in may send any bytes as its proof. A document that the provider did not sign is refused; a
+// signed one counts only for the machine and the time that it states.
 func FuzzDocuments(f *testing.F) {
 	public, private, err := ed25519.GenerateKey(nil)
 	if err != nil {

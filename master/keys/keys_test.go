@@ -47,7 +47,7 @@ func open(t *testing.T, o keys.Options) *keys.Store {
 	return s
 }
 
-// database is a database of its own, as many times as masters open it.
+// database returns a new database, opened by a number of masters.
 func database(t *testing.T, masters int) (out []store.Shared) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "db")
@@ -324,7 +324,7 @@ func TestOddFilesAreNoKeys(t *testing.T) {
 	}
 }
 
-// TestT1HostileIDs: an id never becomes a path, whatever it is (CVE-2017-12791, CVE-2025-22238 and the first of them, 2013).
+// TestT1HostileIDs: no id becomes a path (CVE-2017-12791, CVE-2025-22238 and the first such flaw, of 2013).
 func TestT1HostileIDs(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, keys.Options{Dir: filepath.Join(dir, "pki")})
@@ -480,7 +480,7 @@ func signInsAtOnce(t *testing.T, masters ...*keys.Store) {
 	}
 }
 
-// TestOthersAreTold: what one master changes is known to another one as soon as it is told.
+// TestOthersAreTold: a change of one master is known to another once its message has arrived.
 func TestOthersAreTold(t *testing.T) {
 	db := database(t, 2)
 	a, b := open(t, keys.Options{Shared: db[0], Name: "a"}), open(t, keys.Options{Shared: db[1], Name: "b"})
@@ -659,7 +659,7 @@ func TestRevokedUnheard(t *testing.T) {
 	}
 }
 
-// slowKeys is a database whose Key waits, once what it gives is read, until it may return.
+// slowKeys is a database whose Key reads the key at once, but returns it only when the test lets it.
 type slowKeys struct {
 	store.Shared
 	hold atomic.Bool
@@ -676,7 +676,7 @@ func (s *slowKeys) Key(ctx context.Context, id string) (store.KeyRecord, error) 
 	return r, err
 }
 
-// TestToldWhileReading: what was read before a change was told is not remembered after it.
+// TestToldWhileReading: a value that was read before the message about its change is not cached after it.
 func TestToldWhileReading(t *testing.T) {
 	db := database(t, 2)
 	slow := &slowKeys{Shared: db[1], read: make(chan chan struct{})}
@@ -705,7 +705,8 @@ func TestToldWhileReading(t *testing.T) {
 	}
 }
 
-// TestSignInKnowsBetter: a minion that another master has accepted and that signs in here is known here, before the change is told.
+// TestSignInKnowsBetter: a minion that another master has accepted and that signs in here is known here even before
+// the message about the change.
 func TestSignInKnowsBetter(t *testing.T) {
 	db := database(t, 2)
 	a, b := open(t, keys.Options{Shared: db[0], Name: "a"}), open(t, keys.Options{Shared: db[1], Name: "b"})

@@ -10,7 +10,8 @@ import (
 	"github.com/brine-salt/brine/master/keys"
 )
 
-// TestPendingFlood: ids that sign in once do not keep new minions out for ever; a minion that goes on asking keeps its place.
+// TestPendingFlood: ids that sign in only once do not keep out new minions for ever; a minion that keeps signing in
+// keeps its place.
 func TestPendingFlood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, keys.Options{MaxPending: 100})
@@ -52,7 +53,7 @@ func TestPendingFlood(t *testing.T) {
 	})
 }
 
-// TestPendingSweepKeepsDecisions: a key that was accepted meanwhile stays.
+// TestPendingSweepKeepsDecisions: a key that is accepted during the sweep stays.
 func TestPendingSweepKeepsDecisions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, keys.Options{MaxPending: 2})

@@ -16,7 +16,8 @@ import (
 	"github.com/brine-salt/brine/master/restapi"
 )
 
-// TestAuditLog: there is a line for each call, with who and from where, also for those that are refused, and no argument or password in any.
+// TestAuditLog: each call, also a refused one, has a line with the user and the source, and no line contains an
+// argument or a password.
 func TestAuditLog(t *testing.T) {
 	s := newSite(t, func(o *restapi.Options) { o.LoginRate = -1 })
 	alice := s.token
@@ -104,7 +105,8 @@ func TestRefusalsDoNotFillTheAuditLog(t *testing.T) {
 	}
 	all.Wait()
 	text := s.account.String()
-	// Five refusals a second of a source are written, of at most 4 KiB each: the longer these take, the more they are.
+	// Per source, five refusals a second of at most 4 KiB each are written, so the limit grows with the time that
+	// these take.
 	if most := 1<<20 + int(time.Since(begin).Seconds()*5*4096); len(text) > most || !strings.Contains(text, `"outcome":"denied"`) {
 		t.Errorf("the audit log has %d bytes", len(text))
 	}

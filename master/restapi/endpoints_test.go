@@ -115,9 +115,10 @@ func (s *site) look(method, path string, headers m, body string) (int, string, h
 	return resp.StatusCode, string(b), resp.Header
 }
 
-// TestEveryEndpointBearsBadInput: every endpoint of the description, with every field of its body missing, of another kind and hostile, with bodies
-// of every wrong form, and with hostile paths, queries and headers: for an operator, for the user of a tenant, who learns nothing of what is
-// another's, and for a stranger. The answer is a clear one, and the interface goes on.
+// TestEveryEndpointBearsBadInput sends every endpoint of the description every field of its body missing, of a
+// wrong type and hostile, malformed bodies, and hostile paths, queries and headers. The callers are an operator, a
+// tenant's user, who learns nothing about other tenants, and an unauthenticated peer. Each answer names the error,
+// and the interface keeps serving.
 func TestEveryEndpointBearsBadInput(t *testing.T) {
 	var log testlog.Buffer
 	s := tenants(t)

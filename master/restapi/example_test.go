@@ -39,7 +39,7 @@ func serve(m *master.Master, listener net.Listener, rules map[string]any) error 
 	return api.HTTP().Serve(restapi.Limit(listener, 4096, 1024))
 }
 
-// A program serves Salt's HTTP interface, with a system of its own for who somebody is.
+// A program serves Salt's HTTP interface with its own authentication.
 func ExampleServer() {
 	m, err := master.New(master.Options{})
 	if err != nil {

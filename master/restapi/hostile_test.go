@@ -46,9 +46,9 @@ func filled(path string) string {
 	return strings.NewReplacer("{mid}", "x", "{jid}", "20250102030405678901", "{token}", "x", "{path}", "x", "{id}", "x").Replace(path)
 }
 
-// TestCVE_2020_25592_EveryCommandNeedsACredential: nothing is run, read or changed for those who show no living credential,
-// whichever client they name and however they try to log in (also CVE-2019-17361, CVE-2020-16846, CVE-2021-3197 and, for
-// wheel_async, CVE-2021-25281).
+// TestCVE_2020_25592_EveryCommandNeedsACredential: a caller without a valid credential runs, reads and changes
+// nothing, whichever client the command names and however the caller tries to log in (also CVE-2019-17361,
+// CVE-2020-16846, CVE-2021-3197 and, for wheel_async, CVE-2021-25281).
 func TestCVE_2020_25592_EveryCommandNeedsACredential(t *testing.T) {
 	var log testlog.Buffer
 	s := newSite(t, func(o *restapi.Options) { o.LoginRate, o.Log = -1, slog.New(slog.NewTextHandler(&log, nil)) })
@@ -176,7 +176,8 @@ func TestCVE_2021_25283_NoTemplatesInRequests(t *testing.T) {
 	}
 }
 
-// TestCVE_2024_38825_NoLoginByCertificateAlone: certificates are public, so none stands for the key that belongs to it.
+// TestCVE_2024_38825_NoLoginByCertificateAlone: certificates are public, so a certificate without its key is no
+// proof of identity.
 func TestCVE_2024_38825_NoLoginByCertificateAlone(t *testing.T) {
 	if _, ok := eauth.Systems()["pki"]; ok {
 		t.Fatal("there is a system pki: it must ask for a signature over a challenge")
@@ -216,7 +217,7 @@ func TestCVE_2025_47287_BodiesAreBounded(t *testing.T) {
 			t.Errorf("%s: %d %.200s", c.name, code, text)
 		}
 	}
-	// The head says that it is too large: what comes after it is not awaited.
+	// The head announces too large a body, so the server does not wait for it.
 	conn, err := net.Dial("tcp", s.server.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -227,7 +228,7 @@ func TestCVE_2025_47287_BodiesAreBounded(t *testing.T) {
 	if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.Contains(line, " 413 ") {
 		t.Errorf("a head that announces too much: %q %v", line, err)
 	}
-	// One that says no length and never ends is cut off as well.
+	// A body without a length that never ends is cut off as well.
 	r, err := http.NewRequestWithContext(t.Context(), "POST", s.server.URL+"/", io.LimitReader(zeros{}, 64<<20))
 	if err != nil {
 		t.Fatal(err)
@@ -286,7 +287,7 @@ func hostileValues() []any {
 		[]any{}, []any{nil}, []any{[]any{}}, []any{m{}}, m{}, m{"": nil}, m{"__kwarg__": true}, deep, "20250102030405678901", "999999999999999999999999", "1e400", "nan", "-inf"}
 }
 
-// clearAnswer checks that an answer says what is wrong, and nothing of the inside.
+// clearAnswer checks that an answer says what is wrong and reveals nothing internal.
 func clearAnswer(t *testing.T, what string, code int, text string) {
 	t.Helper()
 	var v any
@@ -300,8 +301,8 @@ func clearAnswer(t *testing.T, what string, code int, text string) {
 	}
 }
 
-// TestHostileFields: whatever a field of a command is, the answer is a clear one, and the interface goes on. Other requests are those of
-// TestEveryEndpointBearsBadInput.
+// TestHostileFields: whatever value a field of a command has, the answer names the error and the interface keeps
+// serving. TestEveryEndpointBearsBadInput has the other requests.
 func TestHostileFields(t *testing.T) {
 	var log testlog.Buffer
 	s := newSite(t, func(o *restapi.Options) {
@@ -351,7 +352,8 @@ func TestHostileFields(t *testing.T) {
 
 type missing struct{}
 
-// TestOthersMinionsAreNotShown: who may command some minions learns nothing of the others, whichever way they ask.
+// TestOthersMinionsAreNotShown: a user who may command some minions learns nothing about the others, by any
+// endpoint.
 func TestOthersMinionsAreNotShown(t *testing.T) {
 	s := newSite(t, nil)
 	match := func(kind string, tgt any) ([]string, error) {
@@ -399,8 +401,8 @@ func TestOthersMinionsAreNotShown(t *testing.T) {
 	}
 }
 
-// TestCVE_2017_5200_NoSSHClient: there is no client that starts a program on the master, also for those who may do everything, whatever options
-// they name (also CVE-2020-16846).
+// TestCVE_2017_5200_NoSSHClient: no client starts a program on the master, even for a user with all rights and with
+// any options (also CVE-2020-16846).
 func TestCVE_2017_5200_NoSSHClient(t *testing.T) {
 	s := newSite(t, nil)
 	dir := t.TempDir()
@@ -425,7 +427,8 @@ func TestCVE_2017_5200_NoSSHClient(t *testing.T) {
 	}
 }
 
-// TestCVE_2018_15750_PathsTellNothing: no part of a request becomes a path: what names a file that there is gets the answer of one that there is not.
+// TestCVE_2018_15750_PathsTellNothing: no part of a request becomes a path. The answers for the names of existing
+// and missing files are equal.
 func TestCVE_2018_15750_PathsTellNothing(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "there"), []byte("canary"), 0o600); err != nil {
@@ -483,8 +486,9 @@ func TestCVE_2018_15750_PathsTellNothing(t *testing.T) {
 	}
 }
 
-// TestCVE_2018_15751_CommandsBringCredentials: a command at /run that shows no system and no token is refused by every client, and a session's token
-// does not count there; nor do credentials that are no text, or those of one user beside the token of another.
+// TestCVE_2018_15751_CommandsBringCredentials: at /run every client refuses a command without a log-in system and
+// without a token. The session's token does not count there. Credentials that are not text are refused, and so are
+// those of one user beside another's token.
 func TestCVE_2018_15751_CommandsBringCredentials(t *testing.T) {
 	s := newSite(t, func(o *restapi.Options) { o.LoginRate = -1 })
 	bob := s.login("bob")
@@ -497,7 +501,7 @@ func TestCVE_2018_15751_CommandsBringCredentials(t *testing.T) {
 		} {
 			low := m{"client": client, "tgt": "*", "match": "*", "fun": "key.list_all"}
 			maps.Copy(low, creds)
-			// Who it is comes first: nobody's rules are asked for whoever has not shown it.
+			// Authentication comes first: without it no rules are consulted.
 			if code, v := s.json("POST", "/run", low); code != 401 || v["return"] == "Authorization error occurred." && creds["token"] == nil {
 				t.Errorf("%s with %s: %d %v", client, name, code, v)
 			}

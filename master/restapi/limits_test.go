@@ -38,7 +38,7 @@ func (s *site) announce(path, length, token string) *sender {
 	return &sender{c, s.t, bufio.NewReader(c)}
 }
 
-// status reads an answer; 100 means that the body is awaited.
+// status reads an answer; 100 means that the server waits for the body.
 func (c *sender) status() int {
 	c.t.Helper()
 	resp, err := http.ReadResponse(c.r, nil)
@@ -55,8 +55,9 @@ func (c *sender) status() int {
 	return resp.StatusCode
 }
 
-// TestStrangersShareTheirMemory: large bodies that nobody is known to send are received as long as their share lasts; the others and small
-// ones go on meanwhile, and what is over is refused before it is sent.
+// TestStrangersShareTheirMemory: large bodies of unauthenticated callers are read until their share of memory is
+// used up; further ones are refused before the body is sent. Authenticated callers and small bodies are still
+// served.
 func TestStrangersShareTheirMemory(t *testing.T) {
 	const large = "1000000"
 	s := newSite(t, func(o *restapi.Options) { o.LoginRate, o.Strangers = -1, 2_500_000 })
@@ -80,7 +81,7 @@ func TestStrangersShareTheirMemory(t *testing.T) {
 	if s.login("bob") == "" {
 		t.Error("nobody can log in meanwhile")
 	}
-	// Who sends all of it, or leaves, gives the share back.
+	// A caller that sends the whole body, or disconnects, frees its share.
 	fmt.Fprint(first, padded("secret"))
 	is("the first, sent", first, 200)
 	is("behind the first", s.announce("/login", large, ""), 100)
@@ -200,7 +201,8 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestRequestsOfOneUser: who asks too much is told to come back, by whatever way and token; others are served.
+// TestRequestsOfOneUser: a user who sends too many requests is told to retry later, by any endpoint and token;
+// others are served.
 func TestRequestsOfOneUser(t *testing.T) {
 	s := newSite(t, func(o *restapi.Options) { o.LoginRate, o.RequestRate, o.RequestBurst = -1, 1e-9, 5 })
 	alice, again := s.token, ""
@@ -242,7 +244,8 @@ func TestRequestsOfOneUser(t *testing.T) {
 	}
 }
 
-// TestRefusalsArePaced: a client that comes too often waits for the answer that says so, and no other does.
+// TestRefusalsArePaced: a client that exceeds the rate gets the answer about that after a delay; other answers come
+// at once.
 func TestRefusalsArePaced(t *testing.T) {
 	const pause = 250 * time.Millisecond
 	s := newSite(t, func(o *restapi.Options) { o.LoginRate, o.LoginBurst = 0.001, 2 })
@@ -256,7 +259,8 @@ func TestRefusalsArePaced(t *testing.T) {
 	}
 }
 
-// TestLargeBodiesOfOneAddress: one address may send only so many bytes of large bodies without a token; what is over is refused before it is sent.
+// TestLargeBodiesOfOneAddress: one address may send a limited number of bytes in large bodies without a token. More
+// is refused before the body is sent.
 func TestLargeBodiesOfOneAddress(t *testing.T) {
 	s := newSite(t, func(o *restapi.Options) { o.LoginRate, o.Strangers = -1, 1<<30 })
 	taken := 0

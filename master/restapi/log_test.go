@@ -28,7 +28,7 @@ func TestRefusedLogInsAreLogged(t *testing.T) {
 	}
 }
 
-// TestClientThatLeavesIsNoError: a page that a browser leaves makes no error in the log.
+// TestClientThatLeavesIsNoError: a browser that leaves a page while it loads causes no error in the log.
 func TestClientThatLeavesIsNoError(t *testing.T) {
 	log := new(testlog.Buffer)
 	s := newSite(t, func(o *restapi.Options) {

@@ -40,8 +40,8 @@ import (
 	_ "github.com/brine-salt/brine/states/saltmod"
 )
 
-// lossy is a shared store whose messages of returns and events are delayed, and lost at random: then the master hears that some were missed,
-// as it does when it comes too late for them.
+// lossy is a shared store whose messages of returns and events are delayed and randomly lost. A lost message is
+// reported to the master as missed, as when it reads too late.
 type lossy struct{ store.Shared }
 
 func (l lossy) Unwrap() store.Store { return l.Shared }
@@ -127,7 +127,7 @@ func shortDir(t *testing.T) string {
 	return dir
 }
 
-// reader is one who is told of returns by events, and what it has seen of them.
+// reader is a client that follows returns by events, and what it has received.
 type reader struct {
 	mu   sync.Mutex // guards the fields below
 	seen map[string]bool
@@ -144,8 +144,9 @@ func (r *reader) event(e events.Event) {
 	}
 }
 
-// TestLossyBus puts a bus that drops, delays and disconnects at random under everybody who reads it. Whoever waits for a job gets the return
-// of every minion, and whoever follows events gets all, or is told that some are missing.
+// TestLossyBus runs all kinds of readers on a bus that drops, delays and disconnects at random. A reader that waits
+// for a job gets every minion's return, and one that follows events gets all of them or is told that some are
+// missing.
 func TestLossyBus(t *testing.T) {
 	const minions, away = 40, "away"
 	path := filepath.Join(t.TempDir(), "db")

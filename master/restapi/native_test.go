@@ -125,8 +125,8 @@ func TestNativeJobs(t *testing.T) {
 	}
 }
 
-// TestWaitOfClients: the waits of the Python client, in the form in which it writes numbers, with orders of names such as the Heat plugin
-// gives. All who wait for an order get its end, which a client that has gone away does not keep from the others.
+// TestWaitOfClients: the Python client's waits, as it writes the numbers, for orders with ids such as the Heat
+// plugin's. All clients that wait for an order get its end, even if one of them disconnects.
 func TestWaitOfClients(t *testing.T) {
 	s := newSite(t, nil)
 	const id = "heat-0ff0c013-a54b-4a5f-88c0-dc06d0248156-web_1-0123456789abcdef"
@@ -166,7 +166,8 @@ func TestWaitOfClients(t *testing.T) {
 	}
 }
 
-// TestBusyMaster: who has too many unfinished jobs takes no new one, says when to try again, and knows those that it took.
+// TestBusyMaster: a master with too many unfinished deliveries accepts no new order, says when to retry, and still
+// finds those that it accepted.
 func TestBusyMaster(t *testing.T) {
 	s := newSite(t, func(o *restapi.Options) {
 		busy, err := master.New(master.Options{Network: master.NetworkOptions{Interface: "127.0.0.1"}, Keys: master.KeyOptions{Size: 2048}, Orders: master.OrderOptions{MaxUnfinished: 1}})
@@ -191,7 +192,7 @@ func TestBusyMaster(t *testing.T) {
 	}
 }
 
-// TestNativeRefusals: what is wrong with a body is said, and nothing is placed.
+// TestNativeRefusals: the answer says what is wrong with a body, and no order is placed.
 func TestNativeRefusals(t *testing.T) {
 	s := newSite(t, nil)
 	good := func(change m) m {
@@ -272,7 +273,8 @@ func tenants(t *testing.T) *site {
 	return s
 }
 
-// TestTenantsOverHTTP: who is of a tenant sees that tenant's minions, jobs and events, in both interfaces, and may do nothing else.
+// TestTenantsOverHTTP: a tenant's user sees that tenant's minions, jobs and events in both interfaces, and may do
+// nothing else.
 func TestTenantsOverHTTP(t *testing.T) {
 	s := tenants(t)
 	as := func(user, method, path string, body any) (int, m) {
@@ -361,7 +363,7 @@ func TestTenantsOverHTTP(t *testing.T) {
 			t.Error(id, code, v)
 		}
 	}
-	// Events: both tenants' minions do something; a tenant hears of its own.
+	// Events: minions of both tenants fire some; a tenant receives only its own.
 	for _, path := range []string{"/events", "/v1/events?tag=about/*"} {
 		s.token = ""
 		s.token = s.login("red")
@@ -398,7 +400,7 @@ func TestTenantsOverHTTP(t *testing.T) {
 	}
 }
 
-// TestNativeEventsGoOn: who comes back with a cursor misses nothing.
+// TestNativeEventsGoOn: a client that reconnects with a cursor misses no event.
 func TestNativeEventsGoOn(t *testing.T) {
 	s := newSite(t, nil)
 	cursor := s.master.FollowCursor()
@@ -448,8 +450,8 @@ func jsonText(t *testing.T, v any) string {
 	return string(b)
 }
 
-// TestNarrowTargets: for whom only some minions are, what minions would judge by themselves is published to those that it means here; and
-// rules for runners show nobody an order.
+// TestNarrowTargets: for a user with rules for some minions, a target that minions would match by their own data is
+// published as the list of minions that it matches on the master. Rules for runners make no order visible.
 func TestNarrowTargets(t *testing.T) {
 	s := newSite(t, nil)
 	auth, err := eauth.New(eauth.Options{Match: s.master.Match, Systems: map[string]eauth.System{"file": eauth.Auto{}},
@@ -489,8 +491,8 @@ func TestNarrowTargets(t *testing.T) {
 	}
 }
 
-// TestOrdersOfOthers: an order is shown to, and ended by, who placed it and who could have placed it. For others, whatever else they may do, there is
-// none.
+// TestOrdersOfOthers: an order can be read and ended by the user who placed it, and by users who could have placed
+// it. For all others, whatever else they may do, it does not exist.
 func TestOrdersOfOthers(t *testing.T) {
 	s := newSite(t, nil)
 	args := func(pattern string) m { return m{"test.echo": m{"args": []any{pattern}}} }

@@ -14,8 +14,8 @@ import (
 	"github.com/brine-salt/brine/master/restapi"
 )
 
-// TestDescription: what is served is described, what is described is served, and answers have the status and the shape that the
-// description gives them.
+// TestDescription: every endpoint is described and every described endpoint is served. Answers have the status and
+// the schema of the description.
 func TestDescription(t *testing.T) {
 	s := newSite(t, func(o *restapi.Options) { o.Metrics, o.LoginRate = true, -1 })
 	code, doc := s.json("GET", "/openapi.json", nil)
@@ -122,7 +122,7 @@ func TestDescription(t *testing.T) {
 	}
 }
 
-// loginAnew is a token of its own, which may be revoked.
+// loginAnew returns a separate token, which the test may revoke.
 func (s *site) loginAnew() string {
 	s.token = ""
 	return s.login("alice")

@@ -83,7 +83,8 @@ func TestOrderWithContent(t *testing.T) {
 	}
 }
 
-// TestLargeUpload: a file that is larger than a body may be is taken in parts, by who is logged in.
+// TestLargeUpload: a file that is larger than the limit of a body is read in parts, but only from an authenticated
+// user.
 func TestLargeUpload(t *testing.T) {
 	s := newSite(t, nil)
 	order := part{`form-data; name="order"`, `{"id": "big", "tgt": ["db-7"], "fun": "test.ping"}`}
@@ -212,8 +213,8 @@ func TestListOfOrders(t *testing.T) {
 	}
 }
 
-// TestListedOrdersOfOthers: a list has what one placed, and what rules without conditions allow one to place. The
-// arguments of secret orders are shown to nobody.
+// TestListedOrdersOfOthers: a list contains the orders that the user placed, and those that rules without
+// conditions would allow the user to place. It contains no arguments of secret orders.
 func TestListedOrdersOfOthers(t *testing.T) {
 	s := newSite(t, nil)
 	limited := m{"*": []any{m{"test.arg": m{"args": []any{".*"}}}}}

@@ -7,8 +7,8 @@ import (
 	"github.com/brine-salt/brine/master/restapi"
 )
 
-// TestForeignOrigin: a page of another origin cannot use the session cookie of the user who looks at it, neither to read nor to
-// give commands. One that shows the token itself can, and so can an origin that the options name.
+// TestForeignOrigin: a page of another origin cannot use the session cookie of the user who views it, neither to
+// read nor to run commands. A page that sends the token itself can, and so can an origin that the options allow.
 func TestForeignOrigin(t *testing.T) {
 	s := newSite(t, func(o *restapi.Options) { o.Origins = []string{"https://ui.example"} })
 	token := s.token

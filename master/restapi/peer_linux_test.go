@@ -30,7 +30,7 @@ type caller struct {
 	client *http.Client
 }
 
-// as returns a client whose connections are made by a user with these groups, the first of them the effective one.
+// as returns a client that connects as a user with these groups, the first of which is the effective one.
 func as(t testing.TB, socket string, uid int, gids ...uint32) caller {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		if os.Geteuid() == uid && len(gids) == 0 {
@@ -97,7 +97,7 @@ func (c caller) do(method, path, body string, headers ...string) (int, map[strin
 	return resp.StatusCode, out
 }
 
-// peerSite is a site on a unix socket that everybody may connect to, with rules for peers.
+// peerSite returns a site on a unix socket that any user may connect to, with rules for peers.
 func peerSite(t testing.TB, rules map[string]any, change func(*restapi.Options, *eauth.Options)) (*site, string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "peer")
@@ -143,7 +143,8 @@ const (
 	ident   = `{"client": "runner", "fun": "test.arg"`
 )
 
-// TestPeer: who calls on the unix socket is known without a log-in, rules are by user id, group and name, and nothing else is let in.
+// TestPeer: a user of the unix socket needs no log-in. Rules name users by id or name, and groups; no other caller
+// is allowed anything.
 func TestPeer(t *testing.T) {
 	prereq.Root(t)
 	rules := map[string]any{

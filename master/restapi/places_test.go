@@ -2,8 +2,8 @@ package restapi
 
 import "testing"
 
-// TestStreamsAreShared: one caller gets half of the places, each further one half of what is left, and no caller more than
-// there are. A place that is left is free again.
+// TestStreamsAreShared: the first caller gets half of the places and each further one half of the rest, so that no
+// caller gets all. A place is free again when its stream ends.
 func TestStreamsAreShared(t *testing.T) {
 	p := newPlaces(256)
 	all := func(who string) (n int) {

@@ -104,7 +104,7 @@ func (s *site) serve(o restapi.Options) {
 	})
 }
 
-// do sends a request and gives status and body.
+// do sends a request and returns the status and the body.
 func (s *site) do(method, path, contentType, body string, headers ...string) (int, string, http.Header) {
 	s.t.Helper()
 	// An answer that never ends is one that should have been refused.
@@ -293,7 +293,7 @@ func testKey(t *testing.T, s *site) string {
 	return s.master.PublicKey()
 }
 
-// TestRulesAreKept: bob may look at jobs and do nothing else, whatever way he asks.
+// TestRulesAreKept: bob may list jobs and do nothing else, by any endpoint.
 func TestRulesAreKept(t *testing.T) {
 	s := newSite(t, nil)
 	s.token = s.login("bob")
@@ -441,7 +441,7 @@ func (s *site) stream(ctx context.Context, last string) *bufio.Reader {
 	return bufio.NewReader(resp.Body)
 }
 
-// next reads lines until one begins with a prefix, and gives the rest of it.
+// next reads lines until one begins with the prefix, and returns the rest of that line.
 func next(t *testing.T, r *bufio.Reader, prefix string) string {
 	t.Helper()
 	for {
@@ -487,7 +487,7 @@ func TestEvents(t *testing.T) {
 		data.Data.Headers["Content-Type"] != "application/json" {
 		t.Errorf("%+v", data)
 	}
-	// Whoever comes back gets what was missed, or a word that it is gone.
+	// A client that reconnects gets the events it missed, or a message that they are gone.
 	fire(2)
 	again := s.stream(ctx, first)
 	if tag := next(t, again, "tag: "); tag != "salt/netapi/hook/n/2" {
@@ -557,7 +557,7 @@ func TestWebSocket(t *testing.T) {
 	hear(`data: {"data": {"_stamp": "now", "n": 1}, "tag": "my/other"}` + "\n\n")
 }
 
-// TestWebSocketOfMinionsAndJobs: with format_events a client is told of minions and jobs in place of events.
+// TestWebSocketOfMinionsAndJobs: with format_events a client receives minions and jobs instead of events.
 func TestWebSocketOfMinionsAndJobs(t *testing.T) {
 	s := newSite(t, nil)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

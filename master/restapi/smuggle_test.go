@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestTwoLengthsAreOneRequest: what follows a request with a Content-Length and a Transfer-Encoding is not taken for a second one, as a proxy
-// that goes by the other of the two would have it.
+// TestTwoLengthsAreOneRequest: what follows a request with both Content-Length and Transfer-Encoding is not read as
+// a second request. A proxy that uses the other header would have let it through.
 func TestTwoLengthsAreOneRequest(t *testing.T) {
 	c, err := net.Dial("tcp", newSite(t, nil).server.Listener.Addr().String())
 	if err != nil {

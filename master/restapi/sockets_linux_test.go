@@ -9,7 +9,8 @@ import (
 	"github.com/brine-salt/brine/master/restapi"
 )
 
-// TestSocketsAreShared: a user of a unix socket who leaves connections open has half of them, and more are closed.
+// TestSocketsAreShared: a user of a unix socket who leaves connections open can hold half of them; further ones are
+// closed.
 func TestSocketsAreShared(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	inner, err := net.Listen("unix", path)

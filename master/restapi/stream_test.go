@@ -36,7 +36,7 @@ func (s *site) open(ctx context.Context, path, last string) *bufio.Reader {
 	return bufio.NewReader(resp.Body)
 }
 
-// ready opens a WebSocket and says that the client is ready.
+// ready opens a WebSocket and sends the client's ready message.
 func (s *site) ready(ctx context.Context, query string) *websocket.Conn {
 	s.t.Helper()
 	c, _, err := websocket.Dial(ctx, s.server.URL+"/ws/"+s.token+query, nil)
@@ -58,8 +58,8 @@ func hear(ctx context.Context, t testing.TB, c *websocket.Conn, want string) {
 	}
 }
 
-// TestOneCursor: the place behind an event is the same for the Go API, both streams of server-sent events, and the WebSocket; who comes back
-// to any of them gets what follows, and is told when it is gone.
+// TestOneCursor: an event has the same cursor in the Go API, in both streams of server-sent events, and on the
+// WebSocket. A client that reconnects to any of them gets the events that follow, or is told that they are gone.
 func TestOneCursor(t *testing.T) {
 	s := newSiteOf(t, master.Options{Events: master.EventOptions{History: events.LogLimits{Events: 4}}}, nil)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -97,7 +97,8 @@ func TestOneCursor(t *testing.T) {
 	}
 }
 
-// TestFewOfManyEvents: who is told of few events learns how far the stream is, and is not told of a gap where nothing was for them.
+// TestFewOfManyEvents: a client that receives few of the events still learns the current cursor, and gets no
+// message about a gap that contains none of its events.
 func TestFewOfManyEvents(t *testing.T) {
 	defer restapi.FakeIdle(5 * time.Millisecond)()
 	const kept = 50

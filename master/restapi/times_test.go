@@ -48,7 +48,8 @@ func (p *pipes) dial() net.Conn {
 	return here
 }
 
-// TestTimes: clients have their time for a head, a request, the next one and for taking an answer, to the second; jobs have theirs.
+// TestTimes: the time limits for a request's head, its body, the next request and reading the answer are exact to
+// the second. Jobs have their own.
 func TestTimes(t *testing.T) {
 	const run = `{"client": "runner", "username": "anna", "password": "x", "eauth": "auto", "fun": "test.%s"}`
 	post := func(body string) string {

@@ -33,7 +33,8 @@ func TestMemoryForgetsTheOldest(t *testing.T) {
 	}
 }
 
-// TestMemoryForgetsWhatIsLarge: returns take no more than so many bytes, the newest stay, and one that is larger than all.
+// TestMemoryForgetsWhatIsLarge: returns use a limited number of bytes. The newest are kept, and so is one that
+// alone exceeds the limit.
 func TestMemoryForgetsWhatIsLarge(t *testing.T) {
 	s := store.NewMemory()
 	text := strings.Repeat("x", 1<<20)

@@ -31,7 +31,7 @@ func (d *dying) SaveReturn(ctx context.Context, r store.Return) (bool, error) {
 	return d.Store.SaveReturn(ctx, r)
 }
 
-// TestMultiAfterDeath: what the first store has and the second lacks is completed when it comes again.
+// TestMultiAfterDeath: a return that the first store has and the second lacks is added there when it is sent again.
 func TestMultiAfterDeath(t *testing.T) {
 	ctx := t.Context()
 	first, second := store.NewMemory(), &dying{Store: store.NewMemory(), dead: true}

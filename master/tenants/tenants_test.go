@@ -15,7 +15,7 @@ import (
 	"github.com/brine-salt/brine/protocol/crypt"
 )
 
-// newRegistry returns a Registry of minions with these tenants, and their records.
+// newRegistry returns a Registry of minions with these tenants, and the store of their records.
 func newRegistry(t *testing.T, of map[string]string) (*Registry, store.Minions) {
 	t.Helper()
 	minions, _ := store.MinionsOf(store.NewMemory())
@@ -33,8 +33,8 @@ func announce(t *testing.T, minions store.Minions, id, tenant string) {
 	}
 }
 
-// TestBorders: a minion knows of those of its own tenant, one of nobody's of the others; a job within a border means those
-// inside.
+// TestBorders: a minion sees those of its own tenant, and one without a tenant the others without one. A job of a
+// tenant matches its own minions only.
 func TestBorders(t *testing.T) {
 	all := []string{"a", "b", "free", "r", "unknown"}
 	alone, _ := newRegistry(t, map[string]string{"free": ""})
@@ -77,8 +77,8 @@ func TestBorders(t *testing.T) {
 	}
 }
 
-// TestTenantsAreReadAgain: one minion's tenant is asked for each time; that of all is read again after two seconds, or when
-// this master has changed one.
+// TestTenantsAreReadAgain: one minion's tenant is read each time; the tenants of all are read again after two
+// seconds, or when this master has changed one.
 func TestTenantsAreReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, minions := newRegistry(t, map[string]string{"a": "blue"})
@@ -130,8 +130,9 @@ func (f fakeKeys) KeyOf(tenant string) (*crypt.Key, error) {
 	return f[tenant], nil
 }
 
-// TestTriesAreBounded: what a request costs whose sender says only inside who it is does not grow with the tenants: a peer
-// without a key has a few keys tried, and a minion that signed in has its own tried first.
+// TestTriesAreBounded: the cost of a request whose sender is named only in the encrypted part does not grow with
+// the number of tenants. For an unauthenticated peer a few keys are tried, and for a minion that signed in its own
+// tenant's is tried first.
 func TestTriesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const tenants = 300
@@ -192,7 +193,7 @@ func TestTriesAreBounded(t *testing.T) {
 		if n, err := own("192.0.2.3:1", "t010"); err != nil || n > 12 {
 			t.Errorf("from a new host: %d tries, %v", n, err)
 		}
-		// And whoever seals with the key of another tenant is nobody.
+		// A sender that uses the key of another tenant is unknown.
 		err := r.UnderKey(t.Context(), host+":1", 1, keys, func(*crypt.Key) (string, error) { return "t001.m", nil })
 		if !errors.Is(err, errForeignKey) {
 			t.Error("with the key of another tenant:", err)

@@ -69,7 +69,7 @@ func (h *house) CallFor(_ context.Context, c Call) (CallResult, error) {
 	return CallResult{JID: "1", Tag: "salt/run/1", Data: object{"return": "done"}}, nil
 }
 
-// open returns a Server in a directory of its own with some accepted minions, who have told their ids as a grain.
+// open returns a Server in its own directory with some accepted minions, each with its id as a grain.
 func open(t *testing.T, o Options, minions ...string) *house {
 	t.Helper()
 	told := make(map[string]*cache.Data)
@@ -120,8 +120,8 @@ func outcome(got object) string {
 	return "answered"
 }
 
-// TestExternalAuthentication: tools show a name and a password, or a token, and may do what external_auth says, in
-// every request.
+// TestExternalAuthentication: tools send a name and a password, or a token, and may do what external_auth allows,
+// in every kind of request.
 func TestExternalAuthentication(t *testing.T) {
 	users := filepath.Join(t.TempDir(), "users")
 	if err := os.WriteFile(users, []byte("alice:secret\nbob:secret\nred:secret\n"),
@@ -269,8 +269,8 @@ func TestExternalAuthentication(t *testing.T) {
 	}
 }
 
-// TestNarrowGrants: publisher_acl binds users to functions, minions and arguments, sudo_acl those who come through
-// sudo, and what is denied is denied to everybody.
+// TestNarrowGrants: publisher_acl restricts users to functions, minions and arguments, and sudo_acl restricts users
+// of sudo. What is denied is denied to all users.
 func TestNarrowGrants(t *testing.T) {
 	h := open(t, Options{SudoACL: true,
 		ACL: map[string][]any{
@@ -334,7 +334,8 @@ func TestNarrowGrants(t *testing.T) {
 				got)
 		}
 	}
-	// What minions judge by themselves goes to those for whom the rules were asked, whatever separates its levels.
+	// A target that minions match by their own data reaches those that the rules were checked for, whatever
+	// delimiter it uses.
 	for tgt, may := range map[string]bool{"role|web1": true, "os|family|Debian": false,
 		"role:web1": true} {
 		h.published = nil

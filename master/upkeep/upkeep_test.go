@@ -18,7 +18,7 @@ import (
 	"github.com/brine-salt/brine/internal/testkit/testlog"
 )
 
-// house is the rest of a master. It notes when it is asked for something.
+// house is the rest of a master. It records the calls.
 type house struct {
 	began time.Time
 	told  []string
@@ -67,7 +67,7 @@ func start(t *testing.T, h *house, dir string, interval time.Duration) (r *Round
 	}
 }
 
-// TestChores: they are done in order every interval, and know who has the duty.
+// TestChores: chores run in order at every interval, and know whether this master has the duty.
 func TestChores(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &house{duty: time.Minute}

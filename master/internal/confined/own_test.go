@@ -11,7 +11,8 @@ import (
 	"github.com/brine-salt/brine/internal/testkit/prereq"
 )
 
-// TestOwnFollowsNoLink: a link in the place of a file that is given to a user gives it nothing.
+// TestOwnFollowsNoLink: if a link is in the place of a file that is to be given to a user, the link's target keeps
+// its owner.
 func TestOwnFollowsNoLink(t *testing.T) {
 	prereq.Root(t)
 	path := t.TempDir()

@@ -18,7 +18,7 @@ type wrapped struct{ net.Conn }
 
 func (w wrapped) NetConn() net.Conn { return w.Conn }
 
-// TestOf: this process is its own peer, also through wrappers; a TCP connection has none.
+// TestOf: this process is its own peer, also through wrappers; a TCP connection has no peer credentials.
 func TestOf(t *testing.T) {
 	for _, network := range []string{"unix", "tcp"} {
 		addr := "127.0.0.1:0"

@@ -2,8 +2,8 @@ package probe
 
 import "testing"
 
-// TestAnswersThatConcernNobodyElse: others are not told of what this master asked over its own connection and was
-// answered.
+// TestAnswersThatConcernNobodyElse: IsOwn recognizes answers to this master's own local probes and queries, which
+// are not passed to peers.
 func TestAnswersThatConcernNobodyElse(t *testing.T) {
 	for _, c := range []struct {
 		kind  Kind

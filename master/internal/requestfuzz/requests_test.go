@@ -20,9 +20,11 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/mem"
 )
 
-// FuzzRequests sends a master whatever a peer without a session may send: nothing ends it, and a good minion is served after each.
+// FuzzRequests sends a master what a peer without a session may send. No request ends the master, and a
+// well-behaved minion is served after each.
 func FuzzRequests(f *testing.F) {
-	// Keys and sessions in memory, and no key for each id that the fuzzer makes up: writing them would take longer than the rest.
+	// Keys and sessions are in memory, and the fuzzer's invented ids get no keys: writing them would take longer
+	// than the rest.
 	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
 		f.Setenv("TMPDIR", "/dev/shm")
 	}

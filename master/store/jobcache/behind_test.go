@@ -135,8 +135,8 @@ func TestBehindSuite(t *testing.T) {
 	})
 }
 
-// TestMendingLeavesNewJobs: a job that is being saved when the mending after a start runs is not taken for one whose files
-// were lost. It would be saved twice in the files, and its publish refused since the job id exists.
+// TestMendingLeavesNewJobs: the repair after a start does not copy a job that is just being saved. Otherwise the
+// job would be saved twice in the files, and its publish refused because the job id exists.
 func TestMendingLeavesNewJobs(t *testing.T) {
 	for range 20 {
 		s := newSite(t)
@@ -174,8 +174,9 @@ func TestBehindAlone(t *testing.T) {
 	}
 }
 
-// TestBehindAfterDeath: a return that the database has and the files lack, since the master died in between, is in the files when it
-// comes again, and counts as new then, so that those who listen are told; after that it is a duplicate.
+// TestBehindAfterDeath: a return that is in the database but not in the files, because the master died in between,
+// is written to the files when it is sent again. It does not count as new; the master compares the times to see
+// whether it was announced.
 func TestBehindAfterDeath(t *testing.T) {
 	s := newSite(t)
 	r := answer("m1")
@@ -338,7 +339,7 @@ func mustPlace(t testing.TB, s *Store) string {
 	return dir
 }
 
-// TestBehindFails: what cannot be copied is said, and tried again, at the next start too.
+// TestBehindFails: a failed copy is logged and retried, also at the next start.
 func TestBehindFails(t *testing.T) {
 	s := newSite(t)
 	if _, err := s.db.SaveReturn(t.Context(), answer("m1")); err != nil {
@@ -361,7 +362,7 @@ func TestBehindFails(t *testing.T) {
 	}
 }
 
-// block puts files where the cache would have the directories of jobs, and gives what takes them away.
+// block puts files where the cache would create the directories of jobs; unblock removes them.
 func (s *site) block(jids ...string) (unblock func()) {
 	s.t.Helper()
 	names := make(map[string]bool)
@@ -404,8 +405,8 @@ func (s *site) awaitCopied(b *Behind) {
 	}
 }
 
-// TestBehindFailsAtOnce: a return that could be stored in the database alone is copied when the cache can be written again, whatever comes
-// after it.
+// TestBehindFailsAtOnce: a return that could only be stored in the database is copied once the cache can be written
+// again, whatever comes after it.
 func TestBehindFailsAtOnce(t *testing.T) {
 	s := newSite(t)
 	unblock := s.block(behindJID)
@@ -427,7 +428,8 @@ func TestBehindFailsAtOnce(t *testing.T) {
 	}
 }
 
-// TestBehindTellsOnce: a return that was new and could not be copied is a duplicate when it comes again, though it is copied only then.
+// TestBehindTellsOnce: a return that was new and could not be copied is a duplicate when it is sent again, although
+// only then is it copied.
 func TestBehindTellsOnce(t *testing.T) {
 	s := newSite(t)
 	unblock := s.block(behindJID)
@@ -442,7 +444,7 @@ func TestBehindTellsOnce(t *testing.T) {
 	}
 }
 
-// asked is a store that tells of whose jobs the returns are looked for.
+// asked is a store that reports the jobs whose returns are read.
 type asked struct {
 	store.Paged
 	jids chan string
@@ -453,8 +455,8 @@ func (a asked) Returned(ctx context.Context, jid string) ([]string, error) {
 	return a.Paged.Returned(ctx, jid)
 }
 
-// TestBehindTriesAgain: the copying of several jobs fails, also when it is tried again; when the cache can be written, all are copied, and
-// what came for one of them meanwhile too.
+// TestBehindTriesAgain: copying several jobs fails, and so does the first retry. Once the cache can be written all
+// are copied, and so is a return that came for one of them in between.
 func TestBehindTriesAgain(t *testing.T) {
 	s := newSite(t)
 	const n = 3 * copyPage

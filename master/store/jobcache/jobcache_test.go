@@ -68,8 +68,8 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// TestReturnComesLast: a client that looks into a minion's directory while the master writes finds the whole return or
-// none, and a return that could not be written whole can be written again.
+// TestReturnComesLast: a client that reads a minion's directory while the master writes finds the whole return or
+// none. A return that was not completely written can be written again.
 func TestReturnComesLast(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
@@ -150,8 +150,8 @@ func TestCVE_2025_22242_JobIDTraversal(t *testing.T) {
 	}
 }
 
-// TestDirectoryIsRemoved: directories of jobs are kept open, and made again when somebody removed them or the job is to be kept
-// no more.
+// TestDirectoryIsRemoved: jobs' directories are kept open. They are created again if they were removed from outside
+// or expired.
 func TestDirectoryIsRemoved(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
@@ -196,8 +196,8 @@ func TestDirectoryIsRemoved(t *testing.T) {
 	count(jid, 1)
 }
 
-// TestJobsOfMinions: a job that a minion began has no user of the master's; the file then has none, and what reads it, as stock's jobs runner,
-// takes it for root's.
+// TestJobsOfMinions: a job that a minion started has no user of the master, and neither has its file. Readers such
+// as stock's jobs runner show root.
 func TestJobsOfMinions(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)

@@ -29,7 +29,8 @@ func TestServer(t *testing.T) {
 		func(name string) (*sql.DB, error) { return sql.Open("mysql", dsn(name)) })
 }
 
-// TestLargeReturn stores a return that is larger than the server takes: it ends as a failure that says so.
+// TestLargeReturn stores a return that is larger than the server accepts. It is stored as a failure that explains
+// this.
 func TestLargeReturn(t *testing.T) {
 	socket, _ := testserver.MariaDB(t)
 	dsn := func(name string) string { return "root@unix(" + socket + ")/" + name }

@@ -21,7 +21,8 @@ func (away) Connect(context.Context) (driver.Conn, error) { return nil, errAway 
 
 func (away) Driver() driver.Driver { return nil }
 
-// TestLostServer: a read says after its time that the server is away, and a write is not waited for by a master that stops.
+// TestLostServer: a read fails after its timeout if the server is away, and a master that stops does not wait for a
+// write.
 func TestLostServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &Store{db: sql.OpenDB(away{}), wake: make(chan struct{}, 1), stop: make(chan struct{}),

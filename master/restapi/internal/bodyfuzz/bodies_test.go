@@ -20,10 +20,10 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/mem"
 )
 
-// strangers are the numbers of paths from which on FuzzBodies shows no token.
+// From the path with the number strangers on, FuzzBodies sends no token.
 const strangers = 128
 
-// FuzzBodies: no body ends the interface or makes it say that it has failed, with a token or without.
+// FuzzBodies: no body ends the interface or causes an internal error, with a token or without.
 func FuzzBodies(f *testing.F) {
 	for _, body := range []string{
 		`{"client": "runner", "fun": "test.arg", "arg": [1], "kwarg": {"a": null}}`, `[{"client": "local_async", "tgt": ["x"], "fun": "test.ping"}]`,
@@ -56,7 +56,7 @@ func FuzzBodies(f *testing.F) {
 	})
 }
 
-// serve returns the interface of a master, and the token of a user who may do everything.
+// serve returns a master's interface, and the token of a user with all rights.
 func serve(f *testing.F) (rest *restapi.Server, token string) {
 	f.Helper()
 	var network mem.Network
@@ -107,8 +107,8 @@ func open(pattern string) bool {
 	return false
 }
 
-// FuzzHeads: no request without a credential, whatever its head, ends the interface, makes it say that it has failed, or
-// gets more than what is open to all.
+// FuzzHeads: no request without a credential, whatever its head, ends the interface, causes an internal error, or
+// gets more than what is public.
 func FuzzHeads(f *testing.F) {
 	for _, head := range []string{
 		"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "GET /minions/*?x=1 HTTP/1.1\r\nHost: x\r\nX-Auth-Token: 0\r\nAccept: application/x-yaml\r\n\r\n",

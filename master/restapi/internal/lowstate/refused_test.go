@@ -12,7 +12,7 @@ import (
 	"github.com/brine-salt/brine/master/store"
 )
 
-// TestLostDatabaseHasNoAddress: a client learns that the database is away, and not where it is nor who uses it.
+// TestLostDatabaseHasNoAddress: a client is told that the database cannot be reached, but not its address or user.
 func TestLostDatabaseHasNoAddress(t *testing.T) {
 	driver := errors.New("failed to connect to `user=brine database=salt`: 10.0.0.5:5432: connection refused")
 	lost := fmt.Errorf("cannot save job: %w: %w", store.ErrLost, driver)

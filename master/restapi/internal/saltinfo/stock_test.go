@@ -16,7 +16,8 @@ import (
 	"github.com/brine-salt/brine/protocol/events"
 )
 
-// TestStockInfo gives stock's SaltInfo and ours the same events: both send the same, and ask the same minions for their grains.
+// TestStockInfo feeds stock's SaltInfo and ours the same events: both send the same, and query the same minions for
+// their grains.
 func TestStockInfo(t *testing.T) {
 	type object = map[string]any
 	event := func(tag string, data object) object { return object{"tag": tag, "data": data} }
