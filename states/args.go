@@ -60,7 +60,7 @@ func (r *Run) isCallable(fun string) bool {
 }
 
 // verifyChunk returns what is wrong with a chunk, in Salt's words (State.verify_data); nil if it can run. It also
-// brings two arguments into the form that the rest of the run expects: umask becomes the number __umask__, and
+// converts two arguments to the form that the rest of the run expects: umask becomes the number __umask__, and
 // watch becomes require where the module cannot watch.
 func (r *Run) verifyChunk(low *Low) []string {
 	var errs []string

@@ -286,7 +286,7 @@ func (c stateCase) what() string {
 	return c.state
 }
 
-// passes are the answers of one side to all passes of a case. eachJob says that each pass is a job of its own.
+// passes returns the answers of one side to all passes of a case. eachJob makes each pass a separate job.
 func (m *minion) passes(t *testing.T, c stateCase, dir string, eachJob bool, fresh func(),
 	call func(*testing.T, string, []any, map[string]any, map[string]any) answer) map[string]answer {
 	t.Helper()

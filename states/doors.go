@@ -75,8 +75,8 @@ func (r *Run) CallText(ctx context.Context, sls string) (any, error) {
 	return r.CallHigh(ctx, high, nil)
 }
 
-// plainTemplate brings a template that is not part of a file server into the form of high data
-// (State.render_template). It may not include, exclude or extend, since there is nothing to refer to.
+// plainTemplate converts a template that is not part of a file server to high data (State.render_template). It may
+// not include, exclude or extend, since there is nothing to refer to.
 func plainTemplate(v any, name string) (*pyobj.Dict, []string) {
 	high, ok := v.(*pyobj.Dict)
 	if !ok {

@@ -84,8 +84,8 @@ func (r *Run) modAggregate(ctx context.Context, low *Low, chunks []*Low) error {
 	return nil
 }
 
-// conditionsMet evaluates the option global_state_conditions: of the compound matches for this state one must hold.
-// A state for which there are none always runs.
+// conditionsMet evaluates the option global_state_conditions: at least one of the compound matches for this state
+// must hold. A state without such matches always runs.
 func (r *Run) conditionsMet(ctx context.Context, low *Low) bool {
 	if r.conditions == nil {
 		r.conditions, _ = pyobj.From(r.configOption(ctx, "global_state_conditions")).(*pyobj.Dict)

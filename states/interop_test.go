@@ -68,7 +68,7 @@ func startStock(t *testing.T) *stock {
 	return s
 }
 
-// theirs calls a function of stock Salt.
+// theirs calls a function in stock Salt.
 func (s *stock) theirs(t *testing.T, fun string, args []any, kwargs, opts map[string]any) answer {
 	t.Helper()
 	a := s.Ask(t, map[string]any{"fun": fun, "args": args, "kwargs": kwargs, "opts": opts, "bus": s.bus})

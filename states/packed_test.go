@@ -24,7 +24,7 @@ type member struct {
 	mode       int64
 }
 
-// packed is an archive as salt-ssh makes it.
+// packed returns an archive like those that salt-ssh creates.
 func packed(t *testing.T, list []member) []byte {
 	t.Helper()
 	var b bytes.Buffer

@@ -123,7 +123,7 @@ func (r *Registry) lookupFunction(fun string, e *modules.Env) (function, *module
 	return function{s, s.findDef(name)}, decl, nil
 }
 
-// hasFunction reports whether a function exists, even if a policy forbids to call it. A forbidden mod_watch or
+// hasFunction reports whether a function exists, even if a policy forbids calling it. A forbidden mod_watch or
 // mod_run_check must fail when it is called; if it counted as missing, the state would silently run without it.
 func (r *Registry) hasFunction(fun string, e *modules.Env) bool {
 	free := *e

@@ -10,8 +10,8 @@ import (
 	"github.com/brine-salt/brine/interop/oracle"
 )
 
-// answers is where stock's answers to the cases are kept: a line for each case, in a file named as that of the cases. `make answers`
-// asks stock again. Those of cases that change the host have a directory of their own.
+// answers is the directory of stock's recorded answers: one line per case, in a file with the name of the cases'
+// file. `make answers` records them again. Cases that change the host have a separate directory.
 const (
 	answers     = "testdata/stock/answers"
 	hostAnswers = answers + "/host"
@@ -22,8 +22,8 @@ const (
 	clients       = "testdata/stock/clients/*.yaml"
 )
 
-// TestReplay compares ours with the answers that stock gave, without stock: what programs said then is said again. Cases that
-// change the host run as root, in a host of their own.
+// TestReplay compares our answers with the recorded ones of stock, so it needs no stock Salt; the recorded output
+// of programs is played back. Cases that change the host run as root, in a private host.
 func TestReplay(t *testing.T) {
 	scratch := newScratch(t)
 	p := &replay{dir: filepath.Join(scratch, "work"), servers: &testserver.Servers{T: t, Replay: true}}

@@ -103,7 +103,7 @@ func (r *Run) retryState(ctx context.Context, low *Low, rec record, retries int6
 	return again, nil
 }
 
-// logRetry says that a state runs again after so many seconds.
+// logRetry logs that a state runs again after wait seconds.
 func (r *Run) logRetry(wait int64) {
 	r.env.Logger().Info("State result does not match retry until value, state will be re-run in "+strconv.FormatInt(wait, 10)+" seconds", "jid", r.jid)
 }

@@ -453,7 +453,7 @@ func (r *Run) callState(ctx context.Context, c *Call, fun string, kwargs map[str
 	return invokeFunction(ctx, t.def, sub)
 }
 
-// unifyRecord checks a function's record and brings it into the form that outputters and requisites rely on
+// unifyRecord checks a function's record and converts it to the form that outputters and requisites rely on
 // (salt/utils/decorators/state.py): the comment is a string, the result a bool or nil. A malformed record becomes a
 // failure, in Salt's words.
 func unifyRecord(rec record) record {

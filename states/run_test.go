@@ -57,7 +57,7 @@ func parse(t testing.TB, text string) *pyobj.Dict {
 	return high
 }
 
-// apply runs high data and gives "result comment" by id, and the ids in the order in which they ran.
+// apply runs high data. It returns "result comment" by id, and the ids in the order in which they ran.
 func apply(t testing.TB, e *modules.Env, high *pyobj.Dict, o states.Options) (map[string]string, []string) {
 	t.Helper()
 	if o.Registry == nil {
@@ -149,7 +149,7 @@ func TestParallelStatesAreWaitedFor(t *testing.T) {
 	}
 }
 
-// TestParallelStatesAreBounded: with state_max_parallel so many run at once, in the order of the run.
+// TestParallelStatesAreBounded: at most state_max_parallel states run at once, in the order of the run.
 func TestParallelStatesAreBounded(t *testing.T) {
 	for most, want := range map[int64]string{0: "5 in 1s", 1: "1 in 5s", 2: "2 in 3s", 9: "5 in 1s"} {
 		synctest.Test(t, func(t *testing.T) {

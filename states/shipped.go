@@ -27,7 +27,7 @@ func (h *HighState) noteShipped(env string, listing []string) {
 	}
 }
 
-// shippedOf returns such files of one kind, in all environments examined so far.
+// shippedOf returns the recorded code files of one kind, from all environments examined so far.
 func (r *Run) shippedOf(kind string) []owncode.File {
 	var list []owncode.File
 	for _, files := range r.shipped {

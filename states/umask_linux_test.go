@@ -11,7 +11,7 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-// TestUmask makes a file under a state's umask, and one after it without.
+// TestUmask creates a file under a state's umask, and one without it afterwards.
 func TestUmask(t *testing.T) {
 	dir := t.TempDir()
 	touch := &states.Module{Name: "touch", Funcs: []states.Def{{Name: "made", Params: []modules.Param{{Name: "name"}}, Run: func(_ context.Context, c *states.Call) (*states.Result, error) {

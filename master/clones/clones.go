@@ -459,8 +459,8 @@ func (g *Guard) clone(ctx context.Context, id string) (Clone, error) {
 	return c, err
 }
 
-// Check asks now which hosts use an id, as after the last suspicion or, if watch is set, as for found clones.
-// window is how long hosts may take to answer.
+// Check queries the hosts that use an id now. Without watch this is the last check after a suspicion; with watch it
+// is one of the regular checks of known clones. window is how long hosts may take to answer.
 func (g *Guard) Check(ctx context.Context, id string, watch bool, window time.Duration) {
 	g.check(ctx, map[string]cloneCheck{id: {done: len(cloneAgain), watch: watch}}, window)
 }

@@ -17,7 +17,8 @@ import (
 	"github.com/brine-salt/brine/states/render/jinja"
 )
 
-// TestTemplateBombs: what a template makes is counted in sum, so that none takes the host's memory or its time.
+// TestTemplateBombs: the limit covers the sum of all that a template creates, so that no template exhausts the
+// host's memory or processor time.
 func TestTemplateBombs(t *testing.T) {
 	for name, text := range map[string]string{
 		"permutations of 5,000":  "{{ range(5000)|list|permutations|list|length }}",
@@ -68,7 +69,8 @@ func TestTemplateBombs(t *testing.T) {
 	}
 }
 
-// TestPrintedTexts: the text of a dict and of what holds one has a limit in bytes and in depth, at whatever place that is passed.
+// TestPrintedTexts: the text of a dict, and of a value that contains one, has a limit in bytes and in depth,
+// wherever it is exceeded.
 func TestPrintedTexts(t *testing.T) {
 	long := &pyobj.List{}
 	piece := strings.Repeat("x", 1<<20)

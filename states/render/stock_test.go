@@ -71,7 +71,7 @@ func TestStockFilters(t *testing.T) {
 	t.Logf("%d templates, %d filters", len(texts), len(stock.Filters))
 }
 
-// withoutTrace takes Python's stack out of the text of an unexpected error; we have none.
+// withoutTrace removes Python's stack from the text of an unexpected error; ours has no stack.
 func withoutTrace(s string) string {
 	before, rest, ok := strings.Cut(s, "\nTraceback (most recent call last):\n")
 	if !ok {

@@ -24,7 +24,7 @@ func filterXML(_ *jinja.Run, v any, _ jinja.Args) (any, error) {
 		return nil, err
 	}
 	var root *element
-	// Each entry makes a root, and the last one is written.
+	// Each entry creates a root; only the last one is written.
 	for _, p := range pairs {
 		if root, err = xmlTree(p, nil, 0); err != nil {
 			return nil, err

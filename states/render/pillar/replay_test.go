@@ -124,7 +124,7 @@ func TestReplay(t *testing.T) {
 	tally.Report(t)
 }
 
-// answerHTTP says what was asked for, in the form that the path begins with.
+// answerHTTP answers with a description of the request, in the format that the path begins with.
 func answerHTTP(w http.ResponseWriter, r *http.Request) {
 	user, password, _ := r.BasicAuth()
 	said := fmt.Sprintf("%s %s %s:%s", r.URL.EscapedPath(), r.Header.Get("X-Asks"), user, password)
@@ -140,7 +140,7 @@ func answerHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// questions puts the files of the tree into a directory, and gives what is asked of it.
+// questions writes the files of the tree to a directory, and returns the requests for it.
 func (tr tree) questions(t *testing.T, dir, web string) []question {
 	t.Helper()
 	base := map[string]any{"id": "stock-minion", "roots": map[string]any{}, "grains": map[string]any{"os": "Debian", "role": "web",
@@ -188,7 +188,7 @@ func (tr tree) questions(t *testing.T, dir, web string) []question {
 	return list
 }
 
-// numbers makes integers of JSON's numbers.
+// numbers converts JSON's numbers, which are all integers, to int64.
 func numbers(v any) any {
 	switch v := v.(type) {
 	case json.Number:
@@ -228,7 +228,7 @@ func compile(t *testing.T, q question, runner modules.Runner) answer {
 	return answer{Pillar: pyobj.Repr(unordered(d))}
 }
 
-// unordered makes dicts of OrderedDicts, which Python shows otherwise.
+// unordered converts OrderedDicts to dicts, because Python prints them differently.
 func unordered(v any) any {
 	switch v := v.(type) {
 	case *pyobj.Dict:

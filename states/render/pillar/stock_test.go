@@ -76,7 +76,7 @@ func TestStockTrees(t *testing.T) {
 	book.Save(t)
 }
 
-// keys makes a directory of GnuPG's.
+// keys creates a GnuPG directory.
 func keys(t *testing.T, dir string) {
 	t.Helper()
 	if err := os.Mkdir(dir, 0o700); err != nil {
