@@ -72,6 +72,14 @@ func TestDebHost(t *testing.T) {
 	m.awaitPing(t, "host-a")
 	h.want("1", "wc -l </root/marker")
 
+	// A damaged package is refused, and the minion goes on.
+	h.sh("head -c 2000000 /root/first.deb >/root/damaged.deb")
+	if out, err := h.Guest.Run(t.Context(), "dpkg", "-i", "/root/damaged.deb"); err == nil || !strings.Contains(out, "/root/damaged.deb") {
+		t.Errorf("dpkg -i of a damaged package: %v\n%s", err, out)
+	}
+	h.want("v"+second+"\nactive", `brine-minion --version | grep -o "v[0-9.]*[0-9]"; systemctl is-active salt-minion; dpkg --audit`)
+	m.awaitPing(t, "host-a")
+
 	// Downgrade to the first version by a job of the minion itself: its return arrives.
 	v, err := m.call(t, "host-a", "cmd.run_all", "dpkg -i /root/first.deb", "python_shell=true", "-t", "60")
 	if ret, ok := v.(map[string]any); err != nil || !ok || ret["retcode"] != float64(0) {
