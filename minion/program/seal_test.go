@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/brine-salt/brine/internal/confine"
+	"github.com/brine-salt/brine/internal/testkit/prereq"
 	"github.com/brine-salt/brine/minion"
 	"github.com/brine-salt/brine/minion/policy"
 )
@@ -143,9 +144,7 @@ func TestSealCheck(t *testing.T) {
 
 // TestDamagedSealServesNothing: neither program does anything, and both report why.
 func TestDamagedSealServesNothing(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root's seals count")
-	}
+	prereq.Root(t) // only root's seals count
 	dir, _ := sealedHost(t, "functions: [test.ping]\nprogramms: []\n")
 	for name, run := range map[string]func(args []string, o Options) int{
 		"salt-minion": func(args []string, o Options) int {
