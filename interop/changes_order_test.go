@@ -20,6 +20,11 @@ WORK/had: {file.managed: [{contents: new}, {mode: '0644'}, {user: nobody}, {grou
 WORK/made: {file.managed: [{contents: new}, {mode: '0640'}, {user: nobody}, {group: nogroup}]}
 WORK/dir: {file.directory: [{mode: '0700'}, {user: nobody}, {group: nogroup}]}
 WORK/ini: {ini.options_present: [{sections: {s: {b: 3}}}]}
+WORK/sections: {ini.options_present: [{sections: {z: {y: 1, b: 2}, a: {x: 3, c: 4}}}]}
+grain: {grains.present: [{value: {z: 1, a: 2, m: 3}}, {force: true}]}
+variables: {environ.setenv: [{value: {ZZ: a, AA: b, MM: c}}]}
+'echo changed=yes z=1 a=2': {cmd.run: [{stateful: true}]}
+'echo "{\"changed\": true, \"z\": 1, \"a\": {\"y\": 1, \"b\": 2}}"': {cmd.run: [{stateful: true}]}
 pretended: {test.configurable_test_state: [{changes: true}, {result: true}]}
 user.info: {module.run: [{m_name: nobody}]}
 listed: {test.succeed_with_changes: []}
@@ -35,6 +40,7 @@ func TestOrderOfChanges(t *testing.T) {
 			"log_level_logfile: quiet\nenable_fqdns_grains: false\nenable_gpu_grains: false\nuser: root\nfile_roots: {base: ["+dir+"/srv]}\n")
 		write(t, dir+"/srv/t.sls", strings.ReplaceAll(changesOrderTree, "WORK", work))
 		write(t, work+"/had", "old\n")
+		write(t, work+"/sections", "")
 		write(t, work+"/ini", "[s]\nb = 2\n")
 		out, code := output(t, program, "-c", dir+"/etc", "--local", "state.apply", "t", "--out=json")
 		var all struct {

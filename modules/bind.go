@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
@@ -97,7 +96,7 @@ func (d *Def) checkKeywords(kwargs map[string]any) error {
 		return nil
 	}
 	for i, name := range bad {
-		bad[i] = name + "=" + pytext.Str(d.border(kwargs[name]))
+		bad[i] = name + "=" + pyobj.Str(pyobj.From(kwargs[name]))
 	}
 	return &UsageError{Msg: "The following keyword arguments are not valid: " + strings.Join(bad, ", "), Early: true}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // A Call is one running state function: its arguments and everything it may use of the program. It belongs to the
@@ -59,6 +60,10 @@ func (c *Call) InTest(test bool) *Call {
 
 // Saltenv returns the environment that the state belongs to.
 func (c *Call) Saltenv() string { return c.saltenv }
+
+// Text returns v as Python prints it. Dictionaries of the state's arguments are shown as stock has them: an OrderedDict if
+// they come from an SLS, in its order.
+func (c *Call) Text(v any) string { return pyobj.Str(keyOrderOf(c.Low).asGiven(v)) }
 
 // InstanceID returns a number that is different for each state run (__instance_id__).
 func (c *Call) InstanceID() string { return c.run.instance }

@@ -392,8 +392,8 @@ func (r *Run) runFunction(ctx context.Context, low *Low, t *target, args map[str
 		return nil, err
 	}
 	rec := r.resultRecord(res)
-	if changes, ok := rec["changes"].(map[string]any); ok {
-		rec["changes"] = changesInOrder(low.state, changes)
+	if changes, ok := rec["changes"].(map[string]any); ok && len(changes) > 0 {
+		rec["changes"] = keyOrderOf(low).apply(changes)
 	}
 	if name := low.Value("name"); rec["name"] == any(low.name) {
 		rec["name"] = name // the name in the SLS may be a number

@@ -10,6 +10,7 @@ import (
 	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/internal/python/shlex"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 	"github.com/brine-salt/brine/states"
 )
 
@@ -40,8 +41,8 @@ func reinterpret(ret *states.Result) (*states.Result, error) {
 		}
 		return ret, nil
 	}
-	v, err := pyjson.Parse([]byte(out))
-	data, isJSON := v.(map[string]any)
+	v, err := pyjson.ParseObject([]byte(out))
+	data, isJSON := v.(*pyobj.Dict)
 	end := -1
 	switch {
 	case err == nil && !isJSON:
@@ -57,22 +58,22 @@ func reinterpret(ret *states.Result) (*states.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if comment, ok := data["comment"]; ok {
-		ret.Comment = pytext.Str(comment)
+	ret.Extra = map[string]any{}
+	if comment, ok := data.Delete("comment"); ok {
+		ret.Comment = pyobj.Str(comment)
 		if _, text := comment.(string); !text {
-			ret.Extra = map[string]any{"comment": comment}
+			ret.Extra["comment"] = pyobj.Plain(comment)
 		}
-		delete(data, "comment")
 	}
 	if !changed {
 		return ret, nil
 	}
-	for k, v := range all {
-		if _, ok := data[k]; !ok {
-			data[k] = v
+	for k, v := range pyobj.Keyed(all, "pid", "retcode", "stdout", "stderr").All() {
+		if !data.Has(k) {
+			_ = data.Set(k, v)
 		}
 	}
-	stdout, _ := data["stdout"].(string)
+	stdout, _ := data.Value("stdout").(string)
 	switch {
 	case isJSON:
 		stdout = ""
@@ -82,41 +83,42 @@ func reinterpret(ret *states.Result) (*states.Result, error) {
 		r := []rune(stdout)
 		stdout = string(r[:len(r)-1]) // Python's [:-1]
 	}
-	data["stdout"] = stdout
-	ret.Changes = data
+	_ = data.Set("stdout", stdout)
+	ret.Changes = pyobj.PlainMap(data)
+	ret.Extra["changes"] = data // the same in order
 	return ret, nil
 }
 
 // pairs parses name=value pairs, or returns nil if the line holds anything else.
-func pairs(line string) map[string]any {
+func pairs(line string) *pyobj.Dict {
 	words, err := shlex.Split(line)
 	if err != nil {
 		return nil
 	}
-	data := map[string]any{}
+	data := &pyobj.Dict{}
 	for _, w := range words {
 		parts := strings.Split(w, "=")
 		if len(parts) != 2 {
 			return nil
 		}
-		data[parts[0]] = parts[1]
+		_ = data.Set(parts[0], parts[1])
 	}
 	return data
 }
 
 // isTrue reports whether the command's output says that it changed something.
-func isTrue(data map[string]any) (bool, error) {
-	v, ok := data["changed"]
+func isTrue(data *pyobj.Dict) (bool, error) {
+	v, ok := data.Get("changed")
 	if !ok {
 		v = "no"
 	}
-	switch strings.ToLower(pytext.Str(v)) {
+	switch strings.ToLower(pyobj.Str(v)) {
 	case "true", "yes", "1":
-		if pytext.Truth(v) {
+		if pyobj.Truth(v) {
 			return true, nil
 		}
 	case "false", "no", "0":
 		return false, nil
 	}
-	return false, &modules.PythonError{Type: "ValueError", Msg: "Failed parsing boolean value: " + pytext.Str(v)}
+	return false, &modules.PythonError{Type: "ValueError", Msg: "Failed parsing boolean value: " + pyobj.Str(v)}
 }

@@ -3,7 +3,6 @@ package grains
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -136,7 +135,7 @@ func present(ctx context.Context, c *states.Call) (*states.Result, error) {
 		return nil, err
 	}
 	if ret.Result == states.True && ret.Changed() {
-		ret.Comment = fmt.Sprintf("Set grain %s to %s", grain, pytext.Str(val))
+		ret.Comment = "Set grain " + grain + " to " + c.Text(val)
 	}
 	return ret, nil
 }
@@ -178,18 +177,18 @@ func listPresent(ctx context.Context, c *states.Call) (*states.Result, error) {
 				}
 			}
 			if len(rest) == 0 {
-				return ret.As(states.True, "Value "+pytext.Str(val)+" is already in grain "+grain)
+				return ret.As(states.True, "Value "+c.Text(val)+" is already in grain "+grain)
 			}
 			val = rest
 			if len(there) > 0 {
-				ret.Comment = "Removed value " + pytext.Str(there) + ` from update due to value found in "` + grain + "\".\n"
+				ret.Comment = "Removed value " + c.Text(there) + ` from update due to value found in "` + grain + "\".\n"
 			}
 		} else if contains(list, val) {
-			return ret.As(states.True, "Value "+pytext.Str(val)+" is already in grain "+grain)
+			return ret.As(states.True, "Value "+c.Text(val)+" is already in grain "+grain)
 		}
 		if c.Test() {
 			ret.Changes["new"] = have
-			return ret.As(states.None, "Value "+pytext.Str(val)+" is set to be appended to grain "+grain)
+			return ret.As(states.None, "Value "+c.Text(val)+" is set to be appended to grain "+grain)
 		}
 	}
 	if c.Test() {
@@ -211,11 +210,11 @@ func listPresent(ctx context.Context, c *states.Call) (*states.Result, error) {
 	}
 	for _, v := range many {
 		if !contains(list, v) {
-			return ret.As(states.False, "Failed append value "+pytext.Str(val)+" to grain "+grain)
+			return ret.As(states.False, "Failed append value "+c.Text(val)+" to grain "+grain)
 		}
 	}
 	ret.Changes["new"] = added
-	return ret.As(states.True, ret.Comment+"Append value "+pytext.Str(val)+" to grain "+grain)
+	return ret.As(states.True, ret.Comment+"Append value "+c.Text(val)+" to grain "+grain)
 }
 
 func listAbsent(ctx context.Context, c *states.Call) (*states.Result, error) {
@@ -238,7 +237,7 @@ func listAbsent(ctx context.Context, c *states.Call) (*states.Result, error) {
 	var comments []string
 	deleted := []any{}
 	for _, v := range many {
-		text := pytext.Str(v)
+		text := c.Text(v)
 		switch {
 		case !contains(list, v):
 			comments = append(comments, "Value "+text+" is absent from grain "+grain)
@@ -304,7 +303,7 @@ func appendTo(ctx context.Context, c *states.Call) (*states.Result, error) {
 		return ret.As(states.False, "Grain "+grain+" does not exist")
 	}
 	list, isList := have.([]any)
-	text := pytext.Str(val)
+	text := c.Text(val)
 	switch {
 	case isList && contains(list, val):
 		return ret.As(states.True, "Value "+text+" is already in the list for grain "+grain)

@@ -73,7 +73,7 @@ func until(ctx context.Context, c *states.Call) (*states.Result, error) {
 		ret.Comment = `Invalid operator "` + op + `" supplied.`
 	}
 	if c.Test() {
-		return ret.As(states.None, `Would have waited for "`+fun+`" to produce "`+pytext.Str(c.Value("expected"))+`".`)
+		return ret.As(states.None, `Would have waited for "`+fun+`" to produce "`+c.Text(c.Value("expected"))+`".`)
 	}
 	if ret.Comment != "" {
 		return ret, nil
