@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/brine-salt/brine/cmd/internal/localmaster"
@@ -45,30 +43,25 @@ func runSalt(ctx context.Context, c *saltcli.Console, args []string) int {
 		return p.Exit(err)
 	}
 	defer p.Close()
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
 	s := &saltCmd{Program: p,
 		print: &saltcli.Printer{Out: c.Out, Opts: p.Conf.Opts, Terminal: c.Terminal, Log: p.Log}}
-	err = s.run(ctx)
-	s.meter.Stop()
-	if ctx.Err() != nil {
-		s.interrupted()
-		return 0
-	}
-	return p.Exit(err)
+	return p.Interruptible(ctx, func(ctx context.Context) (int, error) {
+		err := s.run(ctx)
+		s.meter.Stop()
+		return 0, err
+	}, s.lookUpLater)
 }
 
-// interrupted prints how to look up the job later.
-func (s *saltCmd) interrupted() {
-	text := "\nExiting gracefully on Ctrl-c\n"
-	if s.jid != "" {
-		text += "This job's jid is: " + s.jid +
-			"\nThe minions may not have all finished running and any remaining minions will " +
-			"return upon completion. To look up the return data for this job later, run the " +
-			"following command:\n\n" +
-			"salt-run jobs.lookup_jid " + s.jid + "\n"
+// lookUpLater returns how to look up the job that was sent.
+func (s *saltCmd) lookUpLater() string {
+	if s.jid == "" {
+		return ""
 	}
-	fmt.Fprint(s.Err, text)
+	return "This job's jid is: " + s.jid +
+		"\nThe minions may not have all finished running and any remaining minions will " +
+		"return upon completion. To look up the return data for this job later, run the " +
+		"following command:\n\n" +
+		"salt-run jobs.lookup_jid " + s.jid + "\n"
 }
 
 func (s *saltCmd) run(ctx context.Context) error {

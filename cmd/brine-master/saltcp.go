@@ -11,12 +11,10 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"os/signal"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -47,16 +45,9 @@ func runCp(ctx context.Context, c *saltcli.Console, args []string) int {
 		return p.Exit(err)
 	}
 	defer p.Close()
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
 	s := &saltCp{saltCmd: saltCmd{Program: p,
 		print: &saltcli.Printer{Out: c.Out, Opts: p.Conf.Opts, Terminal: c.Terminal, Log: p.Log}}}
-	err = s.run(ctx)
-	if ctx.Err() != nil {
-		fmt.Fprint(c.Err, "\nExiting gracefully on Ctrl-c\n")
-		return 0
-	}
-	return p.Exit(err)
+	return p.Interruptible(ctx, func(ctx context.Context) (int, error) { return 0, s.run(ctx) }, nil)
 }
 
 func (s *saltCp) run(ctx context.Context) error {

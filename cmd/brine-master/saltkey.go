@@ -56,18 +56,19 @@ func runKey(ctx context.Context, c *saltcli.Console, args []string) int {
 	}
 	defer p.Close()
 	k := &saltKey{Program: p, dir: p.Conf.String("pki_dir")}
-	err = k.run(ctx)
-	var exit *saltcli.ExitError
-	if k.Values.String("eauth") != "" && refusedLogin(err) {
-		k.Log.Error(loginFailed)
-	}
-	if err != nil && !errors.As(err, &exit) {
-		// Stock catches all exceptions here and still exits with 0 (salt/scripts.py: salt_key). A script must be able
-		// to detect the failure.
-		fmt.Fprintf(c.Err, "Error: %v\n", err)
-		return saltcli.ExitGeneric
-	}
-	return p.Exit(err)
+	return p.Interruptible(ctx, func(ctx context.Context) (int, error) {
+		err := k.run(ctx)
+		if k.Values.String("eauth") != "" && refusedLogin(err) {
+			k.Log.Error(loginFailed)
+		}
+		if exit := new(saltcli.ExitError); err != nil && !errors.As(err, &exit) && ctx.Err() == nil {
+			// Stock catches all exceptions here and still exits with 0 (salt/scripts.py: salt_key). A script must be
+			// able to detect the failure.
+			fmt.Fprintf(c.Err, "Error: %v\n", err)
+			return saltcli.ExitGeneric, nil
+		}
+		return 0, err
+	}, nil)
 }
 
 // keyCommands returns the actions. The first one on the command line in this order is used; without an action it is

@@ -73,15 +73,13 @@ func Call(ctx context.Context, args []string, o Options) int {
 	if err != nil {
 		return exitCode(p.Log, err)
 	}
-	code, err := call.run(ctx)
-	if err != nil {
-		var exit *minion.ExitError
-		if errors.As(err, &exit) {
-			return exitCode(p.Log, err)
+	return p.Interruptible(ctx, func(ctx context.Context) (int, error) {
+		code, err := call.run(ctx)
+		if exit := new(minion.ExitError); errors.As(err, &exit) && ctx.Err() == nil {
+			return exitCode(p.Log, err), nil
 		}
-		return p.Exit(err)
-	}
-	return code
+		return code, err
+	}, nil)
 }
 
 // first returns the first word, or "".
@@ -220,7 +218,7 @@ func (c *caller) run(ctx context.Context) (int, error) {
 	}
 	res, err := c.minion.Call(ctx, q)
 	c.meter.Stop()
-	if err != nil {
+	if err != nil || ctx.Err() != nil {
 		return 0, err
 	}
 	return c.show(ctx, q, res)
