@@ -149,6 +149,9 @@ func (f funcs) testModule() *modules.Module {
 				if err != nil {
 					return nil, err
 				}
+				if f.Print != nil {
+					f.Print(c.Str("s_time"))
+				}
 				if err := waitFor(ctx, d); err != nil {
 					return nil, err
 				}
@@ -179,7 +182,6 @@ func (f funcs) testModule() *modules.Module {
 		}}
 }
 
-// test.sleep differs: it does not print its argument.
 // test.stdout_print absent: runners of this master have no standard output of their own.
 
 // splitWords returns the words of a text as a list.
