@@ -4,6 +4,7 @@ package interop
 
 import (
 	"bytes"
+	"debug/buildinfo"
 	"errors"
 	"fmt"
 	"maps"
@@ -356,6 +357,23 @@ func TestFlagsOfDaemons(t *testing.T) {
 		want, got := trimmed(heads.FindAllString(theirs, -1)), trimmed(heads.FindAllString(mine, -1))
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s --versions-report (-stock +ours):\n%s", program, diff)
+		}
+		// Ours lists the modules that it is built from.
+		info, err := buildinfo.ReadFile(ours(program))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, list, _ := strings.Cut(mine, "Dependency Versions:\n")
+		list, _, _ = strings.Cut(list, "\n \n")
+		lines := trimmed(strings.Split(list, "\n"))
+		if len(lines) != len(info.Deps) || len(lines) < 3 {
+			t.Fatalf("%s names %q of %d modules", program, lines, len(info.Deps))
+		}
+		for i, line := range lines {
+			name, version, _ := strings.Cut(line, ": ")
+			if d := info.Deps[i]; version != d.Version || !strings.Contains(d.Path, name) {
+				t.Errorf("%s: %q is not %s %s", program, line, d.Path, d.Version)
+			}
 		}
 	}
 }
