@@ -307,7 +307,7 @@ func yamlKey(s string) (any, bool) {
 	case "", "---", "...":
 		return nil, false
 	case "None", "null", "Null", "NULL", "~":
-		return nil, s != "~~"
+		return nil, true
 	case "true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON":
 		return true, true
 	case "false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF":
