@@ -133,7 +133,7 @@ type KeyOptions struct {
 	Acceptors []Acceptor
 	// MaxPending limits the pending keys; 0 means 10000, below 0 no limit.
 	MaxPending int
-	// MaxAnnouncedTenant limits each tenant's announced minions (announced.ErrTenantFull); 0 means 10000, below 0 no limit.
+	// MaxAnnouncedTenant limits a tenant's announced minions (announced.ErrTenantFull); 0 means 10000, below 0 none.
 	MaxAnnouncedTenant int
 	// MaxMinions is Salt's max_minions: a new id is turned away while more are connected; 0 means no limit.
 	MaxMinions int

@@ -191,7 +191,7 @@ func masterHandler(m *master.Master) http.Handler {
 		if !ok {
 			return nil, errors.New("the store keeps no contents")
 		}
-		n, err := c.ContentSize(ctx)
+		n, err := c.ContentSize(ctx, "")
 		return map[string]any{"Bytes": n}, err
 	})
 	return mux

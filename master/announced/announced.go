@@ -93,7 +93,8 @@ var _ signin.Records = (*Book)(nil)
 // New returns a Book.
 func New(o Options) *Book {
 	o.MaxTenant = cmp.Or(o.MaxTenant, DefaultMaxTenant)
-	return &Book{Options: o, counts: make(map[string]counted), making: make(map[string]chan struct{})}
+	counts, making := make(map[string]counted), make(map[string]chan struct{})
+	return &Book{Options: o, counts: counts, making: making}
 }
 
 // isAccepted reports whether a key of an id is accepted.

@@ -21,7 +21,8 @@ const (
 )
 
 // ErrTenantFull is returned for a new minion of a tenant that has Options.MaxTenant announced minions.
-var ErrTenantFull = errors.New("its tenant has as many announced minions as it may (max_announced_tenant)")
+var ErrTenantFull = errors.New(
+	"its tenant has as many announced minions as it may (max_announced_tenant)")
 
 // counted is a tenant's number of announced minions.
 type counted struct {
@@ -79,7 +80,8 @@ func plain(v map[string]any) (map[string]any, error) {
 	return p, err
 }
 
-// takeTurn waits until no other key pair is made for a tenant. Making one takes a processor a tenth of a second or more.
+// takeTurn waits until no other key pair is made for a tenant. Making one takes a tenth of a second or more of a
+// processor.
 func (b *Book) takeTurn(ctx context.Context, tenant string) (done func(), err error) {
 	if tenant == "" {
 		return func() {}, nil

@@ -40,9 +40,9 @@ const (
 )
 
 // admitBody decides whether a request may send its body. Bodies of up to 64 KiB and those of identified callers are
-// always read; callers share ownBytes for theirs. Larger ones from unauthenticated callers share Options.Strangers bytes
-// of memory and have a rate per address, so that many slow uploads neither exhaust the memory nor keep others from
-// logging in. free returns the reserved memory; charged is what was counted against the address, and 0 for bodies
+// always read; callers share ownBytes for theirs. Larger ones from unauthenticated callers share Options.Strangers
+// bytes of memory and have a rate per address, so that many slow uploads neither exhaust the memory nor keep others
+// from logging in. free returns the reserved memory; charged is what was counted against the address, and 0 for bodies
 // that are always read.
 func (s *Server) admitBody(r *http.Request) (free func(), of int64, err error) {
 	// guard: CVE-2025-13836,CVE-2025-47287 TestCVE_2025_47287_BodiesAreBounded

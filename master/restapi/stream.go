@@ -94,8 +94,8 @@ func (s *Server) sharerOf(t eauth.Token) (string, error) {
 	return "tenant " + name, err
 }
 
-// places, or bytes, are shared by callers: each may take more as long as it then has no more than are free. So no caller
-// keeps the others out.
+// places, or bytes, are shared by callers: each may take more as long as it then has no more than are free. So no
+// caller keeps the others out.
 type places struct {
 	mu   sync.Mutex // guards the fields below
 	free int64

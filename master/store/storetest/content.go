@@ -86,7 +86,9 @@ func contentGoesWithTheLastDelivery(t *testing.T, s store.Store, q store.Queue, 
 	if n, err := c.ContentSize(t.Context(), ""); err != nil || n != 5*300<<10 {
 		t.Fatal(n, err)
 	}
-	for prefix, want := range map[string]int64{"key": 3 * 300 << 10, "ke": 3 * 300 << 10, "KEY": 0, "keys": 0, "o": 2 * 300 << 10} {
+	for prefix, want := range map[string]int64{
+		"key": 3 * 300 << 10, "ke": 3 * 300 << 10, "KEY": 0, "keys": 0, "o": 2 * 300 << 10,
+	} {
 		if n, err := c.ContentSize(t.Context(), prefix); err != nil || n != want {
 			t.Errorf("%q: %d bytes, not %d, %v", prefix, n, want, err)
 		}
