@@ -66,6 +66,8 @@ func TestInterrupted(t *testing.T) {
 		{"salt web1 test.sleep 4", onBus("salt/job/*/new")},
 		{"salt --hard-crash web1 test.sleep 4", onBus("salt/job/*/new")},
 		{"salt -b 1 web1 test.sleep 4", onBus("salt/job/*/new")},
+		{"salt-run test.sleep 20", onBus("salt/run/*/new")},
+		{"salt-run --hard-crash test.sleep 20", onBus("salt/run/*/new")},
 		{"salt-key -a web2", func(_ int, shown string) bool { return strings.Contains(shown, "Proceed?") }},
 		{"salt-call --local -l error test.sleep 20", func(int, string) bool {
 			files, _ := os.ReadDir(m.dir + "/web3/cache/proc")

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/brine-salt/brine/cmd/internal/localmaster"
@@ -28,9 +29,11 @@ type saltCmd struct {
 	client *client.Client
 	cmd    client.Command
 	print  *saltcli.Printer
-	jid    string // of the job whose returns it awaits
 	views  saltcli.StateViews
-	meter  *saltcli.Meter
+
+	mu    sync.Mutex     // held to write jid and meter, and by lookUpLater
+	jid   string         // of the job whose returns it awaits
+	meter *saltcli.Meter // of the states that run
 }
 
 // runSalt runs salt and returns its exit code.
@@ -52,8 +55,11 @@ func runSalt(ctx context.Context, c *saltcli.Console, args []string) int {
 	}, s.lookUpLater)
 }
 
-// lookUpLater returns how to look up the job that was sent.
+// lookUpLater removes the meter, and returns how to look up the job that was sent.
 func (s *saltCmd) lookUpLater() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.meter.Stop()
 	if s.jid == "" {
 		return ""
 	}
@@ -125,7 +131,10 @@ func (s *saltCmd) readCommand() error {
 	if err != nil {
 		return err
 	}
-	if s.meter = s.StateMeter(args[1]); s.meter != nil && saltcli.HasStateEvents(args[1]) &&
+	s.mu.Lock()
+	s.meter = s.StateMeter(args[1])
+	s.mu.Unlock()
+	if s.meter != nil && saltcli.HasStateEvents(args[1]) &&
 		!slices.ContainsFunc(rest,
 			func(w string) bool { return strings.HasPrefix(w, "state_events=") }) {
 		rest = append(slices.Clone(rest), "state_events=True")
@@ -286,7 +295,9 @@ func (s *saltCmd) wait(ctx context.Context) error {
 		return err
 	}
 	defer r.Close()
+	s.mu.Lock()
 	s.jid = r.JID
+	s.mu.Unlock()
 	if v.Bool("verbose") {
 		text := "Executing job with jid " + r.JID
 		fmt.Fprintf(s.Out, "%s\n%s\n\n", text, strings.Repeat("-", len(text)))

@@ -56,6 +56,8 @@ func runKey(ctx context.Context, c *saltcli.Console, args []string) int {
 	}
 	defer p.Close()
 	k := &saltKey{Program: p, dir: p.Conf.String("pki_dir")}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	return p.Interruptible(ctx, func(ctx context.Context) (int, error) {
 		err := k.run(ctx)
 		if k.Values.String("eauth") != "" && refusedLogin(err) {
@@ -68,7 +70,10 @@ func runKey(ctx context.Context, c *saltcli.Console, args []string) int {
 			return saltcli.ExitGeneric, nil
 		}
 		return 0, err
-	}, nil)
+	}, func() string {
+		cancel() // no further key is changed while the program ends
+		return ""
+	})
 }
 
 // keyCommands returns the actions. The first one on the command line in this order is used; without an action it is
@@ -348,7 +353,7 @@ func (k *saltKey) changeKeys(ctx context.Context, cmd, match string) error {
 	if err := k.show(ret); err != nil {
 		return err
 	}
-	if ok, err := k.confirm(cmd); !ok || err != nil {
+	if ok, err := k.confirm(ctx, cmd); !ok || err != nil {
 		return err
 	}
 	order := []keys.State{keys.Pending, keys.Accepted, keys.Rejected, keys.Denied}
@@ -358,6 +363,9 @@ func (k *saltKey) changeKeys(ctx context.Context, cmd, match string) error {
 	changed, failed := 0, 0
 	for _, st := range order {
 		for _, id := range found[st] {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
 			if err := k.changeKey(cmd, id, st); err != nil {
 				fmt.Fprintf(k.Err, "%v\n", err)
 				// Stock does not count this as a failure.
@@ -432,8 +440,8 @@ func (k *saltKey) noMatch(cmd, match string) {
 }
 
 // confirm asks the user for confirmation, unless --yes is set. An empty answer means no for a deletion and yes
-// otherwise.
-func (k *saltKey) confirm(cmd string) (bool, error) {
+// otherwise. An answer after ctx's end counts as none, and is ctx's error.
+func (k *saltKey) confirm(ctx context.Context, cmd string) (bool, error) {
 	if k.Values.Bool("yes") {
 		return true, nil
 	}
@@ -443,6 +451,9 @@ func (k *saltKey) confirm(cmd string) (bool, error) {
 	}
 	fmt.Fprint(k.Out, prompt)
 	line, err := bufio.NewReader(k.In).ReadString('\n')
+	if ctx.Err() != nil {
+		return false, ctx.Err()
+	}
 	if err != nil && line == "" {
 		return false, errors.New("EOF when reading a line")
 	}

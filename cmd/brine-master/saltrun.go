@@ -7,10 +7,8 @@ import (
 	"io"
 	"maps"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/brine-salt/brine/master/runner/host"
@@ -47,15 +45,9 @@ func runRun(ctx context.Context, c *saltcli.Console, args []string) int {
 		return p.Exit(err)
 	}
 	defer p.Close()
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
 	s := &saltRun{Program: p,
 		print: &saltcli.Printer{Out: c.Out, Opts: p.Conf.Opts, Terminal: c.Terminal, Log: p.Log}}
-	code, err := s.run(ctx)
-	if err != nil {
-		return p.Exit(err)
-	}
-	return code
+	return p.Interruptible(ctx, s.run, nil)
 }
 
 func (s *saltRun) run(ctx context.Context) (int, error) {

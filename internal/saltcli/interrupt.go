@@ -6,16 +6,15 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 )
 
-// graceOnSignal is how long a program may take to end after a signal. A read from the terminal never ends.
-const graceOnSignal = 2 * time.Second
-
-// Interruptible runs f and returns its exit code, and prints its error. SIGINT (Ctrl-c) and SIGTERM end f's context; the
-// exit code is then 0, or 1 with --hard-crash, and after SIGINT the program prints Salt's words with what more returns
-// (salt/scripts.py: _handle_signals). more may be nil. A second signal ends the program at once.
-func (p *Program) Interruptible(ctx context.Context, f func(context.Context) (int, error), more func() string) int {
+// Interruptible runs f and returns its exit code, and prints its error. After SIGINT (Ctrl-c) or SIGTERM it returns at
+// once, as stock's handlers end the program where it is: the exit code is 0, or 1 with --hard-crash, and after SIGINT
+// it prints Salt's words with what leave returns (salt/scripts.py: _handle_signals). f still runs then, so the caller
+// must end the process. f's context stays as it is, because its end would kill the programs that f runs, such as a
+// package manager. leave is called after a signal, while f runs; nil means that there is nothing to do.
+func (p *Program) Interruptible(ctx context.Context, f func(context.Context) (int, error),
+	leave func() string) int {
 	signals := make(chan os.Signal, 1)
 	for _, sig := range [...]os.Signal{os.Interrupt, syscall.SIGTERM} {
 		if !signal.Ignored(sig) { // as nohup, and shells for what runs in the background, have it
@@ -23,13 +22,12 @@ func (p *Program) Interruptible(ctx context.Context, f func(context.Context) (in
 		}
 	}
 	defer signal.Stop(signals)
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	type ended struct {
 		code int
 		err  error
 	}
 	done := make(chan ended, 1)
+	stderr := p.Err // f may replace it by that of a meter
 	go func() {
 		code, err := f(ctx)
 		done <- ended{code, err}
@@ -41,21 +39,16 @@ func (p *Program) Interruptible(ctx context.Context, f func(context.Context) (in
 	case sig = <-signals:
 	}
 	signal.Stop(signals)
-	cancel()
 	text := ""
-	select {
-	case <-done:
-		if more != nil {
-			text = more()
-		}
-	case <-time.After(graceOnSignal):
+	if leave != nil {
+		text = leave()
 	}
 	hard := p.Values.Bool("hard_crash")
 	switch {
 	case sig == os.Interrupt:
-		fmt.Fprint(p.Err, "\nExiting gracefully on Ctrl-c\n"+text)
+		fmt.Fprint(stderr, "\nExiting gracefully on Ctrl-c\n"+text)
 	case hard:
-		fmt.Fprint(p.Err, "\nExiting with hard crash on Ctrl-c\n")
+		fmt.Fprint(stderr, "\nExiting with hard crash on Ctrl-c\n")
 	}
 	if hard {
 		return ExitGeneric

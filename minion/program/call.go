@@ -32,7 +32,8 @@ type caller struct {
 }
 
 // Call is the program salt-call. args do not include the program's name; the result is its exit code
-// (salt/cli/call.py, salt/cli/caller.py).
+// (salt/cli/call.py, salt/cli/caller.py). After SIGINT or SIGTERM it returns while the function still runs, and the
+// caller must end the process.
 func Call(ctx context.Context, args []string, o Options) int {
 	c := o.console()
 	p, err := saltcli.Setup(c, callParser(c), saltcli.Caller, args)
@@ -75,11 +76,14 @@ func Call(ctx context.Context, args []string, o Options) int {
 	}
 	return p.Interruptible(ctx, func(ctx context.Context) (int, error) {
 		code, err := call.run(ctx)
-		if exit := new(minion.ExitError); errors.As(err, &exit) && ctx.Err() == nil {
+		if exit := new(minion.ExitError); errors.As(err, &exit) {
 			return exitCode(p.Log, err), nil
 		}
 		return code, err
-	}, nil)
+	}, func() string {
+		meter.Stop()
+		return ""
+	})
 }
 
 // first returns the first word, or "".
@@ -218,7 +222,7 @@ func (c *caller) run(ctx context.Context) (int, error) {
 	}
 	res, err := c.minion.Call(ctx, q)
 	c.meter.Stop()
-	if err != nil || ctx.Err() != nil {
+	if err != nil {
 		return 0, err
 	}
 	return c.show(ctx, q, res)
