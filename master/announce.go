@@ -80,6 +80,7 @@ type Announced struct {
 	ID, Tenant string
 	// Joined reports whether the minion has signed in.
 	Joined bool
+	// Grains are those of its announcement, until it has joined.
 	Grains map[string]any
 	// Events are the event tags granted to it.
 	Events []string

@@ -3,9 +3,11 @@
 package saltlog
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/brine-salt/brine/internal/testkit/prereq"
@@ -68,5 +70,62 @@ func TestForeignLink(t *testing.T) {
 	}
 	if got := written(); got != "one\n" && got != "one\ntwo\n" {
 		t.Errorf("the file has %q", got)
+	}
+}
+
+// TestSwappedLink: the owner and the target are those of one link, and what is no link any more is refused; links in a row and relative
+// ones are followed, links in a circle are not.
+func TestSwappedLink(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	if err := errors.Join(os.WriteFile(at("file"), nil, 0o600), os.Symlink("file", at("one")), os.Symlink(at("one"), at("two")),
+		os.Symlink("circle", at("circle"))); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := readLink(at("file")); err == nil {
+		t.Error("a file was read as a link")
+	}
+	if target, uid, err := readLink(at("one")); target != "file" || uid != os.Geteuid() || err != nil {
+		t.Error(target, uid, err)
+	}
+	f, err := openAppend(at("two"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString("x"); errors.Join(err, f.Close()) != nil {
+		t.Error(err)
+	}
+	if b, err := os.ReadFile(at("file")); string(b) != "x" || err != nil {
+		t.Errorf("%q %v", b, err)
+	}
+	if _, err := openAppend(at("circle")); !errors.Is(err, syscall.ELOOP) {
+		t.Error(err)
+	}
+}
+
+// TestPipeAsLog: a pipe in place of the log file does not stop the process, with or without a reader; a device is a log file.
+func TestPipeAsLog(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openAppend(path); err == nil {
+		t.Error("a pipe without a reader was opened")
+	}
+	r, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if _, err := openAppend(path); err == nil || !strings.Contains(err.Error(), "is not a file") {
+		t.Error(err)
+	}
+	for _, name := range []string{os.DevNull, "/dev/stdout"} {
+		f, err := openAppend(name)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		_ = f.Close()
 	}
 }

@@ -72,7 +72,8 @@ type Options struct {
 	Keys    *keys.Store
 	Tenants *tenants.Registry
 	Grants  Grants
-	// MaxTenant limits the minions that are announced for one tenant; 0 means DefaultMaxTenant, below 0 no limit.
+	// MaxTenant limits the minions that are announced for one tenant and have not joined; 0 means DefaultMaxTenant,
+	// below 0 no limit.
 	MaxTenant int
 	// Key is the masters' private key, from which all tokens can be derived.
 	Key *crypt.PrivateKey
@@ -83,9 +84,9 @@ type Options struct {
 type Book struct {
 	Options
 
-	mu     sync.Mutex               // guards the fields below
-	counts map[string]counted       // by tenant
-	making map[string]chan struct{} // by tenant: full while a key pair is made
+	mu     sync.Mutex             // guards the fields below
+	counts map[string]counted     // by tenant
+	turns  map[turn]chan struct{} // full while it is somebody's turn
 }
 
 var _ signin.Records = (*Book)(nil)
@@ -93,8 +94,7 @@ var _ signin.Records = (*Book)(nil)
 // New returns a Book.
 func New(o Options) *Book {
 	o.MaxTenant = cmp.Or(o.MaxTenant, DefaultMaxTenant)
-	counts, making := make(map[string]counted), make(map[string]chan struct{})
-	return &Book{Options: o, counts: counts, making: making}
+	return &Book{Options: o, counts: make(map[string]counted), turns: make(map[turn]chan struct{})}
 }
 
 // isAccepted reports whether a key of an id is accepted.
@@ -132,7 +132,7 @@ func (b *Book) Ensure(ctx context.Context, s Spec, byTenant bool,
 	}
 	// guard: announcements-of-one-tenant TestKeyPairsTakeTurns
 	if s.KeyPair {
-		done, err := b.takeTurn(ctx, s.Tenant)
+		done, err := b.takeTurn(ctx, turn{"key pair", s.Tenant})
 		if err != nil {
 			return out, err
 		}
@@ -153,7 +153,9 @@ func (b *Book) Ensure(ctx context.Context, s Spec, byTenant bool,
 			reserved = true
 		}
 		x.Tenant = s.Tenant
-		x.Spec["grains"] = grains
+		if !x.Joined {
+			x.Spec["grains"] = grains
+		}
 		if s.Events != nil {
 			if failure = requests.SetGrants(x, byTenant, s.Events); failure != nil {
 				return false
@@ -273,6 +275,7 @@ func (b *Book) JudgeToken(ctx context.Context, r protocol.AuthRequest) (signin.V
 		default:
 			refused = ""
 			x.Spec["token_used"], x.Joined = owner, true
+			delete(x.Spec, "grains") // the minion sends its own
 			return used == ""
 		}
 		return false
@@ -298,6 +301,7 @@ func (b *Book) Joined(ctx context.Context, id string) {
 	err := store.ChangeMinion(ctx, b.Minions, id, func(x *store.Minion) bool {
 		x.Joined = true
 		delete(x.Spec, "private")
+		delete(x.Spec, "grains") // the minion sends its own
 		return true
 	})
 	if err != nil && ctx.Err() == nil {
@@ -316,8 +320,13 @@ func (b *Book) Forget(ctx context.Context, id string) error {
 	if b.Minions == nil {
 		return store.ErrNoMinions
 	}
-	err := b.Minions.DeleteMinion(ctx, id)
-	b.forgetCounts()
+	x, err := b.Minions.Minion(ctx, id)
+	if err == nil {
+		err = b.Minions.DeleteMinion(ctx, id)
+	}
+	if err == nil && !x.Joined {
+		b.uncount(x.Tenant)
+	}
 	b.Tenants.Forget()
 	b.Grants.TakeGrants(store.Minion{ID: id})
 	if errors.Is(err, store.ErrNotFound) {
@@ -331,6 +340,7 @@ type Minion struct {
 	ID, Tenant string
 	// Joined reports whether the minion has signed in.
 	Joined bool
+	// Grains are those of its announcement, until it has joined.
 	Grains map[string]any
 	// Events are the event tags granted to it.
 	Events []string

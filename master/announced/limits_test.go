@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/brine-salt/brine/master/bootstrap"
 	"github.com/brine-salt/brine/master/internal/requesttest"
+	"github.com/brine-salt/brine/master/requests/signin"
+	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/master/tenants"
 )
 
@@ -104,7 +107,7 @@ func TestLargeGrains(t *testing.T) {
 func TestKeyPairsTakeTurns(t *testing.T) {
 	b, _ := newBook(t)
 	known := bootstrap.Bootstrap{Masters: []string{"salt.example"}}
-	done, err := b.takeTurn(t.Context(), "blue")
+	done, err := b.takeTurn(t.Context(), turn{"key pair", "blue"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,4 +126,110 @@ func TestKeyPairsTakeTurns(t *testing.T) {
 	if _, err := b.Ensure(t.Context(), Spec{ID: "mblue", Tenant: "blue", KeyPair: true}, true, known); err != nil {
 		t.Error(err)
 	}
+}
+
+type stored interface{ store.Minions }
+
+// reads counts how often a tenant's minions are listed.
+type reads struct {
+	stored
+	lists atomic.Int32
+	hold  chan struct{} // if not nil, a list waits for it
+}
+
+func (r *reads) Minions(ctx context.Context, f store.MinionFilter) ([]store.Minion, error) {
+	r.lists.Add(1)
+	if r.hold != nil && f.Tenant == "blue" {
+		select {
+		case <-r.hold:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return r.stored.Minions(ctx, f)
+}
+
+// TestFullTenantCountsOnce: a tenant at its limit costs no list for each request, and a slow list keeps no other tenant waiting.
+func TestFullTenantCountsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first, _ := newBook(t)
+		o := first.Options
+		r := &reads{stored: o.Minions}
+		o.MaxTenant, o.Minions = 2, r
+		b := New(o)
+		known := bootstrap.Bootstrap{Masters: []string{"salt.example"}}
+		for i := range 50 {
+			_, err := b.Ensure(t.Context(), Spec{ID: fmt.Sprint("m", i), Tenant: "blue"}, true, known)
+			if errors.Is(err, ErrTenantFull) != (i >= 2) {
+				t.Fatal(i, err)
+			}
+		}
+		if n := r.lists.Load(); n > 3 {
+			t.Errorf("%d lists", n)
+		}
+		time.Sleep(2 * countLife)
+		r.hold = make(chan struct{})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 2)
+		for i := range 2 {
+			go func() {
+				_, err := b.Ensure(ctx, Spec{ID: fmt.Sprint("n", i), Tenant: "blue"}, true, known)
+				ended <- err
+			}()
+		}
+		synctest.Wait()
+		if _, err := b.Ensure(t.Context(), Spec{ID: "red", Tenant: "red"}, true, known); err != nil {
+			t.Error(err)
+		}
+		cancel()
+		for range 2 {
+			if err := <-ended; !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		}
+		close(r.hold)
+	})
+}
+
+// TestTenantOfChangingMinions: a tenant whose minions come and go announces as many as it likes. Those that joined are not counted and
+// keep no grains; those whose token expired unused make room.
+func TestTenantOfChangingMinions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first, _ := newBook(t)
+		o := first.Options
+		o.MaxTenant = 3
+		b := New(o)
+		announce := func(id string, ttl time.Duration) (token string, err error) {
+			out, err := b.Ensure(t.Context(), Spec{ID: id, Tenant: "blue", TokenTTL: ttl, Grains: map[string]any{"a": "b"}}, true,
+				bootstrap.Bootstrap{ID: id, Masters: []string{"salt.example"}})
+			return out.Token, err
+		}
+		for i := range 20 {
+			id := fmt.Sprint("joined", i)
+			token, err := announce(id, time.Hour)
+			if err != nil {
+				t.Fatal(i, err)
+			}
+			if v := join(t, b, id, token, requesttest.Key()); v.Decision != signin.Accept {
+				t.Fatal(v)
+			}
+			if _, err := announce(id, time.Hour); err != nil {
+				t.Error(err)
+			}
+			time.Sleep(2 * countLife)
+		}
+		list, err := b.List(t.Context(), "blue")
+		if err != nil || len(list) != 20 || !list[0].Joined || len(list[0].Grains) > 0 {
+			t.Fatal(list, err)
+		}
+		for i := range 20 { // each third finds no room but what has expired
+			if _, err := announce(fmt.Sprint("lost", i), time.Minute); err != nil {
+				t.Fatal(i, err)
+			}
+			time.Sleep(40 * time.Second)
+		}
+		if list, err := b.Absent(t.Context(), "blue"); err != nil || len(list) > 3 {
+			t.Error(list, err)
+		}
+	})
 }

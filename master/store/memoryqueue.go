@@ -237,6 +237,9 @@ func (m *memory) Minions(_ context.Context, f MinionFilter) ([]Minion, error) {
 			continue
 		}
 		if (f.Tenant == "" || x.Tenant == f.Tenant) && (!f.Absent || !x.Joined) && x.ID > f.After {
+			if f.NoSpec {
+				x.Spec = nil
+			}
 			out = append(out, x)
 		}
 	}

@@ -147,6 +147,8 @@ type MinionFilter struct {
 	Tenant string
 	// Absent selects those that have not joined.
 	Absent bool
+	// NoSpec leaves Spec nil, which with large ones costs far less.
+	NoSpec bool
 	// After selects ids after it, which with Limit reads a long list in pages. A Limit of 0 means no limit.
 	After string
 	Limit int

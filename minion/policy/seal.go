@@ -506,7 +506,12 @@ func rootOnly(path string, info fs.FileInfo) error {
 	case info.Mode().Perm()&0o022 != 0 && runtime.GOOS != "windows":
 		return fmt.Errorf("others can write to it (mode %04o): run chmod go-w", info.Mode().Perm())
 	}
-	dir, err := os.Stat(filepath.Dir(path))
+	return RootOnlyDir(filepath.Dir(path))
+}
+
+// RootOnlyDir returns an error if users other than root could replace root's files in a directory.
+func RootOnlyDir(path string) error {
+	dir, err := os.Stat(path)
 	if err != nil {
 		return err
 	}

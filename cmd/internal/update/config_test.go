@@ -127,6 +127,21 @@ func TestStateDirIsRoots(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	// What another user puts in place of the lock is not written to.
+	target, lock := filepath.Join(t.TempDir(), "target"), filepath.Join(dir, lockFile)
+	err := errors.Join(os.WriteFile(target, []byte("kept"), 0o600), os.Remove(lock), os.Link(target, lock), os.Chown(dir, 65534, 65534))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := takes(); err == nil {
+		t.Error("a directory of another user is used")
+	}
+	if b, err := os.ReadFile(target); string(b) != "kept" || err != nil {
+		t.Errorf("root wrote %q, %v", b, err)
+	}
+	if err := errors.Join(os.Remove(lock), os.Chown(dir, 0, 0)); err != nil {
+		t.Fatal(err)
+	}
 	if err := takes(); err != nil {
 		t.Error(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"github.com/brine-salt/brine/internal/runlock"
@@ -32,6 +33,11 @@ func (u *Updater) lock() (release func(), err error) {
 	if err := os.MkdirAll(u.StateDir, 0o755); err != nil {
 		return nil, fmt.Errorf("cannot update: %w", err)
 	}
+	// Take writes to the file.
+	// guard: update TestStateDirIsRoots
+	if err := u.stateDirIsRoots(); err != nil {
+		return nil, err
+	}
 	release, err = runlock.Take(u.path(lockFile))
 	var held *runlock.HeldError
 	if errors.As(err, &held) {
@@ -41,12 +47,24 @@ func (u *Updater) lock() (release func(), err error) {
 		return nil, fmt.Errorf("cannot update: %w", err)
 	}
 	// guard: update TestStateDirIsRoots
-	if err := policy.RootOnly(u.path(lockFile)); err != nil {
+	if err := u.stateDirIsRoots(); err != nil {
 		release()
-		return nil, fmt.Errorf("cannot use the state directory %s: %w", u.StateDir, err)
+		return nil, err
 	}
 	u.sweep()
 	return release, nil
+}
+
+// stateDirIsRoots returns an error if another user could replace what is in the state directory.
+func (u *Updater) stateDirIsRoots() error {
+	err := policy.RootOnly(u.path(lockFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = policy.RootOnlyDir(u.StateDir)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot use the state directory %s: %w", u.StateDir, err)
+	}
+	return nil
 }
 
 // set locks the state directory and changes the state.

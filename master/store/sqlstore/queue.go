@@ -360,7 +360,7 @@ func (s *Store) purgeOrders(tx *txn, before int64) error {
 
 // Minion implements store.Minions.
 func (s *Store) Minion(ctx context.Context, id string) (store.Minion, error) {
-	list, err := s.queryMinions(ctx, "id = ?", s.d.idParam(id))
+	list, err := s.queryMinions(ctx, false, "id = ?", s.d.idParam(id))
 	if err == nil && len(list) == 0 {
 		err = store.ErrNotFound
 	}
@@ -388,7 +388,7 @@ func (s *Store) Minions(ctx context.Context, f store.MinionFilter) ([]store.Mini
 		where += " LIMIT ?"
 		args = append(args, f.Limit)
 	}
-	out, err := s.queryMinions(ctx, where, args...)
+	out, err := s.queryMinions(ctx, f.NoSpec, where, args...)
 	if err != nil {
 		return nil, fmt.Errorf("cannot list minions: %w", err)
 	}
@@ -426,7 +426,8 @@ func (s *Store) minionsOf(ctx context.Context, f store.MinionFilter) ([]store.Mi
 	var out []store.Minion
 	for chunk := range slices.Chunk(ids, manyIDs) {
 		among, args := s.among("id", chunk)
-		list, err := s.queryMinions(ctx, among+where+" ORDER BY id", append(args, more...)...)
+		list, err := s.queryMinions(ctx, f.NoSpec, among+where+" ORDER BY id",
+			append(args, more...)...)
 		if err != nil {
 			return nil, fmt.Errorf("cannot list minions: %w", err)
 		}
@@ -435,9 +436,13 @@ func (s *Store) minionsOf(ctx context.Context, f store.MinionFilter) ([]store.Mi
 	return out, nil
 }
 
-func (s *Store) queryMinions(ctx context.Context, where string,
+func (s *Store) queryMinions(ctx context.Context, noSpec bool, where string,
 	args ...any) ([]store.Minion, error) {
 	var out []store.Minion
+	column := "body"
+	if noSpec {
+		column = "NULL"
+	}
 	err := s.queryRows(ctx, func() { out = nil }, func(rows *sql.Rows) error {
 		var m store.Minion
 		var body []byte
@@ -445,15 +450,17 @@ func (s *Store) queryMinions(ctx context.Context, where string,
 		if err := rows.Scan(&m.ID, &m.Tenant, &joined, &m.Version, &body); err != nil {
 			return err
 		}
-		v, err := payload.UnmarshalDisk(body, packed.Limits)
-		if err != nil {
-			return fmt.Errorf("cannot read minion %q: %w", m.ID, err)
-		}
 		m.Joined = joined != 0
-		m.Spec, _ = payload.Map(v)
+		if !noSpec {
+			v, err := payload.UnmarshalDisk(body, packed.Limits)
+			if err != nil {
+				return fmt.Errorf("cannot read minion %q: %w", m.ID, err)
+			}
+			m.Spec, _ = payload.Map(v)
+		}
 		out = append(out, m)
 		return nil
-	}, "SELECT id, tenant, joined, version, body FROM minion WHERE "+where, args...)
+	}, "SELECT id, tenant, joined, version, "+column+" FROM minion WHERE "+where, args...)
 	return out, err
 }
 

@@ -474,11 +474,16 @@ func minions(t *testing.T, _ store.Store, _ store.Queue, s store.Minions) {
 			store.MinionFilter{IDs: append(strings.Split(strings.Repeat("yz", 200), ""), "c", "b")},
 			"bc"},
 		{"of no ids", store.MinionFilter{IDs: []string{}}, ""},
+		{"without specs", store.MinionFilter{Absent: true, NoSpec: true}, "bcd"},
+		{"of ids, without specs", store.MinionFilter{IDs: []string{"a"}, NoSpec: true}, "a"},
 	} {
 		list, err := s.Minions(ctx, c.f)
 		got := ""
 		for _, m := range list {
 			got += m.ID
+			if c.f.NoSpec && m.Spec != nil {
+				t.Errorf("%s: %v", c.name, m.Spec)
+			}
 		}
 		if got != c.want || err != nil {
 			t.Errorf("%s: %q %v", c.name, got, err)
