@@ -316,7 +316,7 @@ func (c *compilation) envs() []string {
 
 // mergeFiles renders the pillar files that the top file assigns and merges them (Pillar.render_pillar).
 func (c *compilation) mergeFiles(matches *assigned) (*pyobj.Dict, error) {
-	var parts []*pyobj.Dict
+	out, own := c.req.Override.Copy(), false
 	order, _ := c.opts["env_order"].([]any)
 	envs := make([]string, 0, len(matches.envs))
 	for _, v := range order {
@@ -352,11 +352,12 @@ func (c *compilation) mergeFiles(matches *assigned) (*pyobj.Dict, error) {
 			}
 			c.errs = append(c.errs, errs...)
 			if d, ok := state.(*pyobj.Dict); ok {
-				parts = append(parts, d)
+				// A merge may change the data of a file that a later file includes, so it cannot wait until all are there.
+				out, own = c.merge(out, d, own), true
 			}
 		}
 	}
-	return c.mergeAll(c.req.Override.Copy(), parts...), nil
+	return out, nil
 }
 
 // renderState renders a pillar file and what it includes (Pillar.render_pstate). mods holds the files that were
@@ -417,6 +418,7 @@ func (c *compilation) missingErrors(sls, env string) []string {
 // wins, unless pillar_includes_override_sls is set.
 func (c *compilation) mergeIncludes(list []any, own *pyobj.Dict, f found, sls, env string, mods map[string]any, defaults *pyobj.Dict) (any, []string, error) {
 	override := pytext.Truth(c.opts["pillar_includes_override_sls"])
+	out, merged := own, false
 	var included []*pyobj.Dict
 	var errs, last []string
 	for _, inc := range list {
@@ -460,13 +462,17 @@ func (c *compilation) mergeIncludes(list []any, own *pyobj.Dict, f found, sls, e
 				if !ok {
 					return nil, nil, errors.New("Cannot update using non-dict types in dictupdate.update()")
 				}
-				included = append(included, d)
+				if override {
+					out, merged = c.merge(out, d, merged), true
+				} else {
+					included = append(included, d)
+				}
 			}
 			errs = append(errs, last...) // Salt repeats them for what was rendered already
 		}
 	}
 	if override {
-		return c.mergeAll(own, included...), errs, nil
+		return out, errs, nil
 	}
 	included = append(included, own)
 	return c.mergeAll(included[0], included[1:]...), errs, nil

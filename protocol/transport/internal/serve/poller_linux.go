@@ -1,9 +1,11 @@
 package serve
 
 import (
+	"errors"
 	"net"
 	"os"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -44,7 +46,13 @@ func newPoller(g *Group) (*poller, error) {
 		unix.Close(fd)
 		return nil, os.NewSyscallError("fcntl", err)
 	}
-	p := &poller{g: g, epoll: os.NewFile(uintptr(fd), "epoll"), fd: fd, ended: make(chan struct{}), waiting: make(map[int64]*watched)}
+	epoll := os.NewFile(uintptr(fd), "epoll")
+	// NewFile hides that Go's poller cannot watch the file. Then it has no deadlines.
+	if err := epoll.SetReadDeadline(time.Time{}); err != nil {
+		epoll.Close()
+		return nil, err
+	}
+	p := &poller{g: g, epoll: epoll, fd: fd, ended: make(chan struct{}), waiting: make(map[int64]*watched)}
 	go p.run()
 	return p, nil
 }
@@ -72,6 +80,9 @@ func (p *poller) run() {
 		for _, e := range events[:max(n, 0)] {
 			p.wake(int64(e.Pad)<<32 | int64(uint32(e.Fd)))
 		}
+	}
+	if !errors.Is(err, os.ErrClosed) {
+		p.g.o.Log.Error("Connections without a message are no longer served", "err", err)
 	}
 }
 
