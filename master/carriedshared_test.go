@@ -27,7 +27,7 @@ func TestEqualMastersServeOrderFiles(t *testing.T) {
 		file   string
 		pillar any
 	}
-	got := make(chan seen, 1)
+	got := make(chan seen, 100) // an order may be delivered again
 	m.run = func(j protocol.Job) (any, error) {
 		if j.Fun[0] != "state.apply" {
 			return true, nil
@@ -61,7 +61,7 @@ func TestSecretJobsBetweenMasters(t *testing.T) {
 	o := orderOptions()
 	all := equals(t, 2, o)
 	m := all[1].accepted("m", 1)
-	args := make(chan string, 1)
+	args := make(chan string, 100)
 	m.run = func(j protocol.Job) (any, error) {
 		if j.Fun[0] == "test.echo" {
 			args <- fmt.Sprint(j.Args)

@@ -47,7 +47,15 @@ func runRun(ctx context.Context, c *saltcli.Console, args []string) int {
 	defer p.Close()
 	s := &saltRun{Program: p,
 		print: &saltcli.Printer{Out: c.Out, Opts: p.Conf.Opts, Terminal: c.Terminal, Log: p.Log}}
-	return p.Interruptible(ctx, s.run, nil)
+	interrupted := false
+	code := p.Interruptible(ctx, s.run, func() string {
+		interrupted = true
+		return ""
+	})
+	if interrupted {
+		return saltcli.ExitGeneric // as stock, whose runner client makes a failure of the handler's exit
+	}
+	return code
 }
 
 func (s *saltRun) run(ctx context.Context) (int, error) {

@@ -16,3 +16,6 @@ func lock(path string) (*os.File, error) {
 	}
 	return os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 }
+
+// unlock releases the lock.
+func unlock(f *os.File) { _ = f.Close() }

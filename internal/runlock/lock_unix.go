@@ -24,3 +24,10 @@ func lock(path string) (*os.File, error) {
 	}
 	return nil, err
 }
+
+// unlock releases the lock. Closing the file alone would not, as long as a program that is being started has a copy of
+// the descriptor.
+func unlock(f *os.File) {
+	_ = unix.Flock(int(f.Fd()), unix.LOCK_UN)
+	_ = f.Close()
+}

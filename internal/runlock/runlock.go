@@ -42,10 +42,10 @@ func Take(path string) (release func(), err error) {
 		_, err = f.WriteAt([]byte(text), 0)
 	}
 	if err != nil {
-		_ = f.Close()
+		unlock(f)
 		return nil, fmt.Errorf("cannot lock %s: %w", path, err)
 	}
-	return func() { _ = f.Close() }, nil
+	return func() { unlock(f) }, nil
 }
 
 // errHeld is the error of lock if another process holds the lock.

@@ -46,7 +46,6 @@ func (u *Updater) lock() (release func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot update: %w", err)
 	}
-	// guard: update TestStateDirIsRoots
 	if err := u.stateDirIsRoots(); err != nil {
 		release()
 		return nil, err
