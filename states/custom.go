@@ -12,7 +12,7 @@ import (
 // custom returns the state module for a module that the host's owner added. Its functions are declared like
 // execution functions and return Salt's maps.
 func custom(m *modules.Module) *Module {
-	s := &Module{Name: m.Name, Virtual: m.Virtual, Doc: m.Doc}
+	s := &Module{Name: m.Name, Virtual: m.Virtual, Doc: m.Doc, Docs: m.Docs}
 	for i := range m.Funcs {
 		d := &m.Funcs[i]
 		s.Funcs = append(s.Funcs, Def{Name: d.Name, Python: d.Python, Doc: d.Doc, Params: d.Params, Args: d.Args, Kwargs: d.Kwargs,

@@ -20,7 +20,7 @@ import (
 	"github.com/brine-salt/brine/minion/program"
 )
 
-// runCheck reports the settings of a master's configuration that will not work. It returns 0 if there are none, 1 if
+// runCheck reports the settings of a master's configuration that will not work. It returns 0 if all of them will, 1 if
 // there are some, and 2 if the check was not possible.
 func runCheck(ctx context.Context, c *saltcli.Console, args []string) int {
 	parser := &optparse.Parser{Prog: "brine-master check", Usage: "%prog [options] [CONFIG_DIR]",

@@ -121,7 +121,7 @@ func (m *masterMinion) env() *modules.Env {
 	return env
 }
 
-// overrideOf returns the pillar from the command line in the form of a pillar request, or nil if there is none.
+// overrideOf returns the pillar from the command line in the form of a pillar request, or nil if it has no pillar.
 func overrideOf(d *pyobj.Dict) map[string]any {
 	if d == nil {
 		return nil

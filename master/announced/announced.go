@@ -86,7 +86,7 @@ type Book struct {
 
 	mu     sync.Mutex             // guards the fields below
 	counts map[string]counted     // by tenant
-	turns  map[turn]chan struct{} // full while it is somebody's turn
+	turns  map[turn]chan struct{} // full while a request has its turn
 }
 
 var _ signin.Records = (*Book)(nil)

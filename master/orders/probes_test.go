@@ -108,7 +108,7 @@ func TestOneOfSeveralMastersSends(t *testing.T) {
 }
 
 // TestARepeatTakesOneWay: a repeat is sent over the connection over which its minion has just answered, and a first
-// message over one that is known. Only if there is none is it sent over all.
+// message over one that is known. Without such a connection it is sent over all.
 func TestARepeatTakesOneWay(t *testing.T) {
 	d := newDeliverer(&fakeWire{peers: []string{"b"}}, "a")
 	d.Heard("proved", probe.SentBy(probe.Metadata(probe.Listening, true), "a"))

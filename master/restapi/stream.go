@@ -85,7 +85,7 @@ func (s *Server) enterStream(t eauth.Token) (leave func(), err error) {
 	return func() { s.stats.streams.Add(-1); s.streams.leave(who, 1) }, nil
 }
 
-// sharerOf returns as whom a caller has a part of what all share: as its tenant, or as itself.
+// sharerOf returns the name that a caller's share is counted for: its tenant, or the user itself.
 func (s *Server) sharerOf(t eauth.Token) (string, error) {
 	name, err := s.tenantOf(t)
 	if name == "" {

@@ -20,7 +20,7 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/mem"
 )
 
-// From the path with the number strangers on, FuzzBodies sends no token.
+// From the path number strangers on, FuzzBodies sends no token.
 const strangers = 128
 
 // FuzzBodies: no body ends the interface or causes an internal error, with a token or without.
