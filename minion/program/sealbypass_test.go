@@ -176,8 +176,10 @@ func bypassHost(t *testing.T, seal string) string {
 // requestTime is the limit of a request chosen by hand. Installing a package takes half a minute under strace, on a busy machine longer.
 const requestTime = 3 * time.Minute
 
-// order sends the request to the minion through the master, and waits for the answers.
-func (p *publisher) order(t *testing.T, b bypass) {
+// order sends the request to the minion through the master, and waits for the answers. If the request takes effect through a
+// reaction of the master, it waits for this effect too: a minion refuses the reaction's state.single while the next request
+// runs states.
+func (p *publisher) order(t *testing.T, b bypass, effect bool) {
 	t.Helper()
 	for i, c := range b.calls {
 		name := fmt.Sprintf("%s-%d", b.mark, i)
@@ -189,6 +191,17 @@ func (p *publisher) order(t *testing.T, b bypass) {
 		}
 		if err != nil {
 			t.Errorf("%s: %v", c.Fun, err)
+		}
+		if data, ok := c.Kwargs["data"].(map[string]any); ok && effect && c.Fun == "event.send" {
+			for end := time.Now().Add(requestTime); ; time.Sleep(50 * time.Millisecond) {
+				if _, err := os.Lstat(data["mark"].(string)); err == nil {
+					break
+				}
+				if time.Now().After(end) {
+					t.Errorf("the reaction to %s has no effect", b.mark)
+					break
+				}
+			}
 		}
 	}
 }
@@ -239,7 +252,7 @@ func TestSealByHand(t *testing.T) {
 		}
 		_, programs, files := auditChild(t, p, func() {
 			for _, b := range all {
-				m.order(t, b)
+				m.order(t, b, c.seal == "")
 			}
 		})
 		seen := strings.Join(slices.Concat(programs, files), "\n") + "\n"
