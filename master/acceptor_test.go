@@ -29,7 +29,7 @@ import (
 	"github.com/brine-salt/brine/protocol/events"
 )
 
-// authority signs certificates.
+// An authority is a certificate authority for the tests.
 type authority struct {
 	cert *x509.Certificate
 	key  crypto.Signer
@@ -55,7 +55,8 @@ func certificate(t *testing.T, tpl, parent *x509.Certificate, pub crypto.PublicK
 	return c
 }
 
-// proof is a certificate for a name with its key.
+// proof returns a join proof for minion m: a client certificate for key, signed by the authority. change may alter
+// the certificate before it is signed.
 func (a authority) proof(t *testing.T, key crypto.Signer, change func(*x509.Certificate)) protocol.JoinProof {
 	t.Helper()
 	tpl := &x509.Certificate{SerialNumber: big.NewInt(7), Subject: pkix.Name{CommonName: "m"}, NotBefore: time.Now().Add(-time.Hour),
@@ -93,7 +94,7 @@ func rsaKey(t *testing.T) *rsa.PrivateKey {
 	return k
 }
 
-// TestAcceptX509: a certificate accepts the minion that it names, and no other.
+// TestAcceptX509 checks that a certificate accepts the minion that it names, and no other minion.
 func TestAcceptX509(t *testing.T) {
 	ca, other := newAuthority(t, ecKey(t)), newAuthority(t, ecKey(t))
 	roots := x509.NewCertPool()
@@ -124,7 +125,7 @@ func TestAcceptX509(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := serve(t, master.Options{Keys: master.KeyOptions{Acceptors: []master.Acceptor{rule.Acceptor()}}})
-			// Somebody else came first under this name, without proof.
+			// Another key signs in first under this id, without a proof, and stays pending.
 			if first := r.newMinion(c.id, 2).signIn(); first != protocol.Pending {
 				t.Fatal(first)
 			}
@@ -144,7 +145,7 @@ func TestAcceptX509(t *testing.T) {
 	}
 }
 
-// jwt returns a signed token.
+// jwt returns a token with the claims, signed with key.
 func jwt(t *testing.T, key *rsa.PrivateKey, claims map[string]any) []byte {
 	t.Helper()
 	part := func(v any) string {
@@ -163,8 +164,8 @@ func jwt(t *testing.T, key *rsa.PrivateKey, claims map[string]any) []byte {
 	return []byte(text + "." + base64.RawURLEncoding.EncodeToString(sig))
 }
 
-// TestAcceptDocument: a document that the provider signed accepts the machine that it names, until it expires. The
-// document is not readable on the wire.
+// TestAcceptDocument checks that a document signed by the provider accepts the machine that it names, until the
+// document expires, and that the document cannot be read on the wire.
 func TestAcceptDocument(t *testing.T) {
 	provider, forger := rsaKey(t), rsaKey(t)
 	rule := join.JWT{Issuer: "https://cloud", Audience: "salt", BoundToKey: true, Key: func(_ context.Context, kid string) (crypto.PublicKey, error) {
@@ -241,8 +242,8 @@ func TestAcceptDocument(t *testing.T) {
 	})
 }
 
-// TestAcceptorChain: acceptors are asked in order until one decides, never about keys that are already decided, and
-// each decision is an event.
+// TestAcceptorChain checks that acceptors are asked in order until one decides, that they are never asked about keys
+// that are already decided, and that each decision fires an event.
 func TestAcceptorChain(t *testing.T) {
 	var asked []string
 	opinion := func(name string, d master.Decision, ids ...string) master.Acceptor {
@@ -296,7 +297,7 @@ func TestAcceptorChain(t *testing.T) {
 	if st := r.Keys().State("bad"); st != keys.Unknown {
 		t.Error("the key of a refused one is stored as", st)
 	}
-	// What an operator rejected stays so.
+	// An operator's rejection stays: the acceptors are not asked again.
 	if err := r.Keys().Reject("nobody", false, false); err != nil {
 		t.Fatal(err)
 	}
@@ -306,9 +307,9 @@ func TestAcceptorChain(t *testing.T) {
 	}
 }
 
-// TestAcceptorsOrder: proofs are checked in this order: a known fingerprint, the join token, the program's other
-// acceptors, and the policy or the operator. After a proof that fails, the operator decides, even if the policy
-// would accept. No proof is in the log.
+// TestAcceptorsOrder checks the order of the proofs: a known fingerprint, the join token, the program's other
+// acceptors, and then the policy or the operator. Once a proof has failed or could not be checked, AutoAccept no
+// longer applies: the minion is rejected or waits for the operator. No proof appears in the log.
 func TestAcceptorsOrder(t *testing.T) {
 	print, err := testKey(t, 1).Public().Fingerprint("sha256")
 	if err != nil {
@@ -328,11 +329,11 @@ func TestAcceptorsOrder(t *testing.T) {
 	const right, wrong = "right", "wrong"
 	for _, c := range []struct {
 		name                         string
-		fingerprint, token, certFrom string // of the minion's proofs, which are right or wrong, or not there
+		fingerprint, token, certFrom string // right, wrong, or "" if the minion has no such proof
 		document                     string
-		policy                       bool // accepts everybody
+		policy                       bool // AutoAccept is on
 		want                         protocol.SigninStatus
-		by                           string // who decided
+		by                           string // the acceptors that decide, in order
 	}{
 		{"nothing", "", "", "", "", false, protocol.Pending, ""},
 		{"only the policy", "", "", "", "", true, protocol.Accepted, ""},

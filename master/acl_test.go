@@ -8,8 +8,9 @@ import (
 	"github.com/brine-salt/brine/protocol"
 )
 
-// TestDeniedToEverybody: no caller publishes what the blacklist names: neither the program (and so runners and the
-// reactor), nor an order, nor a minion with a grant. The master's own probes and queries are not affected.
+// TestDeniedToEverybody checks that no caller can publish what the blacklist names: not the program (and so not
+// runners and the reactor), not an order, and not a minion with a grant. The master's own probes and queries are not
+// affected.
 func TestDeniedToEverybody(t *testing.T) {
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}, CacheDir: t.TempDir(),
 		Minions: master.MinionOptions{Peer: map[string][]any{".*": {".*"}}},
@@ -43,7 +44,7 @@ func TestDeniedToEverybody(t *testing.T) {
 	for fun, may := range map[string]bool{"test.echo": true, "cmd.run": false, "test.echo,cmd.run": false, "system.reboot": false} {
 		for _, cmd := range []string{"minion_pub", "minion_publish"} {
 			if cmd == "minion_publish" && may {
-				continue // it would wait for answers
+				continue // minion_publish would wait for answers
 			}
 			v, err := x.call(object{"cmd": cmd, "id": "x", "fun": fun, "arg": []any{"a"}, "tgt": "x", "tgt_type": "glob", "ret": ""})
 			got, _ := v.(object)

@@ -14,7 +14,8 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/mem"
 )
 
-// crowded is a store in which each return waits until a given number of them has arrived.
+// crowded is a store in which each SaveReturn blocks until a given number of calls is waiting. most is the largest
+// number of calls at the same time.
 type crowded struct {
 	store.Store
 	until     int64
@@ -35,8 +36,8 @@ func (c *crowded) SaveReturn(ctx context.Context, r store.Return) (bool, error) 
 	return c.Store.SaveReturn(ctx, r)
 }
 
-// TestLargeReturnsTakeTurns: of returns that come at the same time only some megabytes are open, however slow the store is; small
-// requests pass, and all are stored.
+// TestLargeReturnsTakeTurns checks that the master opens only some megabytes of simultaneous returns at a time,
+// however slow the store is, and that all returns are stored.
 func TestLargeReturnsTakeTurns(t *testing.T) {
 	const n, size = 40, 1 << 20
 	var network mem.Network
@@ -44,7 +45,7 @@ func TestLargeReturnsTakeTurns(t *testing.T) {
 	m, err := master.New(master.Options{Keys: master.KeyOptions{AutoAccept: true, Size: 2048},
 		Security: master.SecurityOptions{AuthRate: -1}, PKIDir: filepath.Join(t.TempDir(), "pki"),
 		Network: master.NetworkOptions{Listen: network.Listen,
-			Interface: "127.0.0.1", PublishPort: 4505, RetPort: 4506}, Store: db}) // ports of the network in memory
+			Interface: "127.0.0.1", PublishPort: 4505, RetPort: 4506}, Store: db}) // ports of the in-memory network
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +77,7 @@ func TestLargeReturnsTakeTurns(t *testing.T) {
 		t.Fatal(err)
 	}
 	select {
-	case <-db.gate: // fifteen are open at the same time
+	case <-db.gate: // 15 returns are open at the same time
 	case <-within.Done():
 		t.Fatal("returns do not come")
 	}

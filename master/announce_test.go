@@ -20,7 +20,7 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// announcing returns options of a master that accepts no minion without an announcement.
+// announcing returns the options of a master that accepts only announced minions.
 func announcing() master.Options {
 	o := orderOptions()
 	o.Keys.AutoAccept, o.Network.Advertise = false, []string{"salt.example"}
@@ -36,7 +36,8 @@ func ensure(t testing.TB, r *rig, s master.MinionSpec) (token string) {
 	return b.Token
 }
 
-// TestJoinToken: a token accepts one key, at any master, until it expires, and is not on the wire.
+// TestJoinToken checks that a join token accepts one key, at any master of the store, until it expires, and that it
+// is not sent on the wire.
 func TestJoinToken(t *testing.T) {
 	st := store.NewMemory()
 	o := announcing()
@@ -61,7 +62,7 @@ func TestJoinToken(t *testing.T) {
 	if err != nil || bytes.Contains(b, []byte(token)) {
 		t.Fatal("the token is on the wire", err)
 	}
-	// The MAC is of one key: another one cannot use a recording.
+	// The MAC covers the minion's key, so a recorded request cannot be used with another key.
 	stolen, err := protocol.EnvelopeOf(mustUnpack(t, b))
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +145,7 @@ func TestAnnouncedKeys(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	// What waits for a revoked minion never runs.
+	// An order that waits for a revoked minion never runs.
 	cast(t, r, order("o", "job.a", "known"))
 	if err := r.RevokeMinion(within(t), "known"); err != nil {
 		t.Fatal(err)
@@ -160,11 +161,11 @@ func TestAnnouncedKeys(t *testing.T) {
 	}
 }
 
-// TestRevokedMinionsGetNothing: a delivery that is pending while its minion runs another job is not sent after the
-// minion is revoked, to any minion.
+// TestRevokedMinionsGetNothing checks that a delivery that is pending while its minion runs another job is not sent
+// to any minion after its minion is revoked.
 func TestRevokedMinionsGetNothing(t *testing.T) {
 	o := announcing()
-	o.Keys.KeepAESOnDelete = true // it could still read what is sent
+	o.Keys.KeepAESOnDelete = true // so that the revoked minion could still decrypt what is sent
 	r := serve(t, o)
 	if _, err := r.EnsureMinion(within(t), master.MinionSpec{ID: "m", PublicKey: testKey(t, 1).Public().Text()}); err != nil {
 		t.Fatal(err)
@@ -215,7 +216,8 @@ func TestRevokedMinionsGetNothing(t *testing.T) {
 	}
 }
 
-// TestTargetsOfAbsentMinions: what a minion was announced with counts until it came.
+// TestTargetsOfAbsentMinions checks that a target matches a minion that has not connected yet by the grains of its
+// announcement.
 func TestTargetsOfAbsentMinions(t *testing.T) {
 	r := serve(t, announcing())
 	for id, role := range map[string]string{"db1": "db", "db2": "db", "web1": "web"} {
@@ -245,7 +247,7 @@ func TestTargetsOfAbsentMinions(t *testing.T) {
 			t.Errorf("%v: %s %v", c, d, err)
 		}
 	}
-	// The border of a tenant holds for minions that are named, too, and for unknown ones.
+	// A tenant's order is refused for unknown minions and for those of other tenants, also when a list names them.
 	out, err := r.PlaceOrder(within(t), master.Order{Tenant: "blue", Job: master.Job{Fun: "f", Tgt: []string{"db1", "db9", "nobody"}, TgtType: "list"}})
 	if err != nil || out.Results["db1"].Status != master.Queued || out.Results["db9"].Status != master.Refused || out.Results["nobody"].Status != master.Refused {
 		t.Error(out, err)

@@ -31,8 +31,8 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// TestT23MatchedIsPublished: the minions that a rule or a limit was checked for are the ones that the job expects
-// (CVE-2022-22941).
+// TestT23MatchedIsPublished checks that a job expects exactly the minions that Match returns for its target, because
+// rules and limits are checked against these (CVE-2022-22941).
 func TestT23MatchedIsPublished(t *testing.T) {
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
 		Security: master.SecurityOptions{AuthRate: -1}})
@@ -68,7 +68,8 @@ func TestT23MatchedIsPublished(t *testing.T) {
 	}
 }
 
-// TestCVE_2024_38822_TokenIsAlwaysChecked is T26: for every function, requests without the minion's token are refused.
+// TestCVE_2024_38822_TokenIsAlwaysChecked covers T26: the master refuses every request without the minion's own
+// token, whatever its function.
 func TestCVE_2024_38822_TokenIsAlwaysChecked(t *testing.T) {
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}})
 	a, b := r.accepted("a", 1), r.accepted("b", 2)
@@ -85,7 +86,7 @@ func TestCVE_2024_38822_TokenIsAlwaysChecked(t *testing.T) {
 			}
 		}
 	}
-	// The right token in another session, or no token.
+	// The right token is refused under another id, under an unknown id, and without an id outside the encrypted load.
 	for _, e := range []map[string]any{
 		{"enc": "aes", "version": 3, "id": "b", "load": forge(t, a, "a", "both", map[string]any{"cmd": "_file_envs"})["load"]},
 		{"enc": "aes", "version": 3, "id": "stranger", "load": forge(t, a, "a", "both", map[string]any{"cmd": "_file_envs"})["load"]},
@@ -110,7 +111,7 @@ func TestCVE_2024_38822_TokenIsAlwaysChecked(t *testing.T) {
 		}
 	}
 	after.must(map[string]any{"cmd": "_file_envs"})
-	// The shared key opens nothing: every minion knows it.
+	// The shared key cannot take the place of a session key, because every minion knows it.
 	shared := r.newMinion("a", 1)
 	shared.requester = a.requester
 	shared.requester.Session = a.signed.AES
@@ -119,7 +120,7 @@ func TestCVE_2024_38822_TokenIsAlwaysChecked(t *testing.T) {
 	}
 }
 
-// TestCVE_2024_38823_Replay is T27: a request is taken once.
+// TestCVE_2024_38823_Replay covers T27: the master accepts each request only once.
 func TestCVE_2024_38823_Replay(t *testing.T) {
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}, CacheDir: t.TempDir()})
 	m := r.accepted("m", 1)
@@ -140,7 +141,7 @@ func TestCVE_2024_38823_Replay(t *testing.T) {
 	}
 	other := r.newMinion("x", 2)
 	for range 3 {
-		for _, c := range []*minion{m, other} { // on the same connection, on another
+		for _, c := range []*minion{m, other} { // on the same connection and on another one
 			if v, err := c.send(recorded); err != nil || v != "bad load" {
 				t.Fatal("replayed:", v, err)
 			}
@@ -149,8 +150,8 @@ func TestCVE_2024_38823_Replay(t *testing.T) {
 	if _, err := ev.Next(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	m.must(map[string]any{"cmd": "_file_envs"}) // the minion itself is not harmed
-	// Times: what matters is the order among the minion's own, not our clock.
+	m.must(map[string]any{"cmd": "_file_envs"}) // the minion's own requests still work
+	// A time is compared with the minion's earlier times, not with the master's clock.
 	for _, c := range []struct {
 		name string
 		at   time.Time
@@ -167,7 +168,7 @@ func TestCVE_2024_38823_Replay(t *testing.T) {
 			t.Errorf("%s: %v %v", c.name, v, err)
 		}
 	}
-	// A minion whose clock jumped back signs in again and works; the recording is worthless in its new session.
+	// A minion whose clock jumped back signs in again and works. The recorded request is refused in its new session.
 	if st := m.signIn(); st != protocol.Accepted {
 		t.Fatal(st)
 	}
@@ -175,7 +176,7 @@ func TestCVE_2024_38823_Replay(t *testing.T) {
 	if v, err := m.send(recorded); err != nil || v != "bad load" {
 		t.Fatal("replayed under another session:", v, err)
 	}
-	// A minion's clock may be as wrong as it likes.
+	// A minion's clock may be wrong by any amount, but each request must contain a time.
 	far := r.accepted("far", 3)
 	if v, err := far.sendValue(forge(t, far, "far", "both", map[string]any{"cmd": "_file_envs", "ts": int64(1000000)})); err != nil || v == "bad load" {
 		t.Fatal(v, err)
@@ -187,7 +188,8 @@ func TestCVE_2024_38823_Replay(t *testing.T) {
 	}
 }
 
-// TestPillarMayBeAskedAgain: stock minions send a pillar request again as it is when no answer came in time.
+// TestPillarMayBeAskedAgain checks that the master answers the same pillar request twice. Stock minions send it again
+// unchanged if no answer came in time.
 func TestPillarMayBeAskedAgain(t *testing.T) {
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}})
 	m := r.accepted("m", 1)
@@ -207,7 +209,7 @@ func TestPillarMayBeAskedAgain(t *testing.T) {
 	}
 }
 
-// TestRequestTTL is Salt's request_server_ttl, off by default.
+// TestRequestTTL checks Salt's request_server_ttl: older requests are refused. The option is off by default.
 func TestRequestTTL(t *testing.T) {
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
 		Security: master.SecurityOptions{RequestTTL: time.Minute}})
@@ -220,7 +222,8 @@ func TestRequestTTL(t *testing.T) {
 	}
 }
 
-// TestCVE_2025_22236_MinionsDoNotPublish is T29: nothing that a minion sends becomes a job unless a rule names it.
+// TestCVE_2025_22236_MinionsDoNotPublish covers T29: nothing that a minion sends becomes a job unless a peer rule
+// allows it.
 func TestCVE_2025_22236_MinionsDoNotPublish(t *testing.T) {
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}})
 	m := r.accepted("m", 1)
@@ -232,7 +235,7 @@ func TestCVE_2025_22236_MinionsDoNotPublish(t *testing.T) {
 			load[k] = v
 		}
 		m.call(load)
-		m.signIn() // some functions revoke the key
+		m.signIn() // some of the functions revoke the minion's key
 	}
 	m.must(map[string]any{"cmd": "_minion_event", "events": []any{map[string]any{"tag": "salt/job/x/publish", "data": job}, map[string]any{"tag": "x", "data": job}}})
 	if _, err := r.Run(t.Context(), master.Job{Fun: "test.ping", Tgt: "victim"}); err != nil {
@@ -243,7 +246,7 @@ func TestCVE_2025_22236_MinionsDoNotPublish(t *testing.T) {
 	}
 }
 
-// TestCVE_2025_22237_NoPillarOnDemand: what a minion names as external pillar is ignored.
+// TestCVE_2025_22237_NoPillarOnDemand checks that the master ignores the external pillar that a request names.
 func TestCVE_2025_22237_NoPillarOnDemand(t *testing.T) {
 	dir := t.TempDir()
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}})
@@ -257,7 +260,8 @@ func TestCVE_2025_22237_NoPillarOnDemand(t *testing.T) {
 	}
 }
 
-// TestCVE_2025_22239_EventInjection is T30: tags that mean something when a master fires them are refused.
+// TestCVE_2025_22239_EventInjection covers T30: the master refuses a minion's event if its tag has a meaning when a
+// master fires it.
 func TestCVE_2025_22239_EventInjection(t *testing.T) {
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}})
 	m := r.accepted("m", 1)
@@ -293,7 +297,8 @@ func TestCVE_2025_22239_EventInjection(t *testing.T) {
 	}
 }
 
-// published is a tag like each that the master and its program publish by themselves, found in their source.
+// published returns an example tag for each event that the master and its program fire themselves. It finds the calls
+// in their source, so that a new event is tested without a change here.
 func published(t *testing.T) []any {
 	var dirs []string
 	for _, root := range []string{".", "../cmd/brine-master"} {
@@ -334,7 +339,9 @@ func published(t *testing.T) []any {
 						return true
 					}
 					sel, ok := call.Fun.(*ast.SelectorExpr)
-					if ok && sel.Sel.Name == "Fire" && len(call.Args) >= 3 { // an event of a runner or a tool, perhaps with a tag of its user
+					// Fire publishes an event of a runner or a tool. The tag may come from the user, so an unknown
+					// one is not an error.
+					if ok && sel.Sel.Name == "Fire" && len(call.Args) >= 3 {
 						tags = append(tags, beginnings(fun, sources, call.Args[len(call.Args)-2])...)
 					}
 					if !ok || sel.Sel.Name != "Publish" || len(call.Args) != 2 {
@@ -342,7 +349,7 @@ func published(t *testing.T) []any {
 					}
 					if from, ok := sel.X.(*ast.SelectorExpr); !ok || !strings.EqualFold(from.Sel.Name, "events") && from.Sel.Name != "Bus" {
 						if events, ok := sel.X.(*ast.CallExpr); !ok || types.ExprString(events.Fun) == "" || !strings.HasSuffix(types.ExprString(events.Fun), ".Events") {
-							return true // of jobs, not of events
+							return true // this Publish sends a job, not an event
 						}
 					}
 					found := beginnings(fun, sources, call.Args[0])
@@ -362,8 +369,8 @@ func published(t *testing.T) []any {
 	return tags
 }
 
-// beginnings are the texts that an expression begins with; a variable stands for what is assigned to it in the function, a
-// constant for its value.
+// beginnings returns the texts with which the value of x can begin. A variable stands for the values that fun assigns
+// to it, a constant for its value. A text that ends in "/" is completed with "other".
 func beginnings(fun *ast.FuncDecl, files map[string]*ast.File, x ast.Expr) (out []any) {
 	switch x := x.(type) {
 	case *ast.BasicLit:
@@ -399,7 +406,8 @@ func beginnings(fun *ast.FuncDecl, files map[string]*ast.File, x ast.Expr) (out 
 	return out
 }
 
-// TestCVE_2025_22242_JobIDs is T31: a job id is one, and its returns are for the minion that asked.
+// TestCVE_2025_22242_JobIDs covers T31: the master ignores invalid job ids, and only the minion that published a job
+// can read its returns.
 func TestCVE_2025_22242_JobIDs(t *testing.T) {
 	base := t.TempDir()
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
@@ -415,7 +423,7 @@ func TestCVE_2025_22242_JobIDs(t *testing.T) {
 	if v := b.must(map[string]any{"cmd": "pub_ret", "jid": pub["jid"]}); !cmp.Equal(v, any(map[string]any{})) {
 		t.Fatal("another minion reads the returns:", v)
 	}
-	eventually(t, "both returns in the job cache", func() bool { // it is written after the store that pub_ret reads
+	eventually(t, "both returns in the job cache", func() bool { // written after the store that pub_ret reads
 		files, err := filepath.Glob(filepath.Join(base, "cache", "jobs", "*", "*", "[ab]", "return.p"))
 		return err == nil && len(files) == 2
 	})
@@ -442,7 +450,8 @@ func shortDir(t testing.TB) string {
 	return dir
 }
 
-// TestCVE_2025_62349_OldDialects is T32: a peer that asks for an older dialect, with fewer checks, is refused.
+// TestCVE_2025_62349_OldDialects covers T32: the master refuses a peer that asks for an older dialect, which has
+// fewer checks.
 func TestCVE_2025_62349_OldDialects(t *testing.T) {
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}})
 	m := r.accepted("m", 1)
@@ -464,7 +473,7 @@ func TestCVE_2025_62349_OldDialects(t *testing.T) {
 	if r.Keys().State("n") != keys.Unknown {
 		t.Fatal("a key came in by an old dialect")
 	}
-	// Newer than ours is taken as ours.
+	// A version newer than the master's is treated as the master's own.
 	v, err := m.sendValue(func() map[string]any {
 		e := forge(t, m, "m", "both", map[string]any{"cmd": "_file_envs"})
 		e["version"] = int64(math.MaxInt64)
@@ -475,7 +484,8 @@ func TestCVE_2025_62349_OldDialects(t *testing.T) {
 	}
 }
 
-// TestSignInsAreLimited: a source cannot keep the master busy with signatures, and others are not harmed.
+// TestSignInsAreLimited checks that one address cannot keep the master busy with signatures, and that a minion that
+// has signed in is still answered.
 func TestSignInsAreLimited(t *testing.T) {
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true, MaxPending: 2},
 		Security: master.SecurityOptions{AuthRate: 0.001, AuthBurst: 3}})
@@ -489,7 +499,7 @@ func TestSignInsAreLimited(t *testing.T) {
 	m.must(map[string]any{"cmd": "_file_envs"})
 }
 
-// TestAnUnknownIDMakesNoFiles: nothing is created for an id before its key is accepted (gotcha 40).
+// TestAnUnknownIDMakesNoFiles checks that no file is created for an id before its key is accepted (gotcha 40).
 func TestAnUnknownIDMakesNoFiles(t *testing.T) {
 	base := t.TempDir()
 	r := serve(t, master.Options{PKIDir: filepath.Join(base, "pki"), CacheDir: filepath.Join(base, "cache")})
@@ -510,7 +520,8 @@ func TestAnUnknownIDMakesNoFiles(t *testing.T) {
 	}
 }
 
-// TestFileAccess: what a minion may not see is not there for it, in listings neither.
+// TestFileAccess checks that a file that a minion may not see does not exist for it, neither in requests nor in
+// listings.
 func TestFileAccess(t *testing.T) {
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
 		Files: master.FileOptions{FS: fstest.MapFS{"a/f": {Data: []byte("A")},
@@ -530,7 +541,7 @@ func TestFileAccess(t *testing.T) {
 	}
 }
 
-// TestFileAccessOfTenants: the function that decides about access to files is passed the minion's tenant.
+// TestFileAccessOfTenants checks that FileOptions.Access receives the minion's tenant.
 func TestFileAccessOfTenants(t *testing.T) {
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
 		Network: master.NetworkOptions{Advertise: []string{"salt.example"}},
@@ -552,7 +563,8 @@ func TestFileAccessOfTenants(t *testing.T) {
 	}
 }
 
-// TestT4PillarBombs: YAML that grows without bounds or names Python objects is an error, quickly (CVE-2013-4438, CVE-2025-62348).
+// TestT4PillarBombs checks that YAML that expands without bounds, is nested too deeply or names Python objects
+// results in an error within a minute (CVE-2013-4438, CVE-2025-62348).
 func TestT4PillarBombs(t *testing.T) {
 	dir := t.TempDir()
 	var bomb strings.Builder
@@ -584,7 +596,8 @@ func TestT4PillarBombs(t *testing.T) {
 	}
 }
 
-// TestT7NoSecretsInLogs: the most talkative log shows no key, pillar, argument or result (CVE-2015-6918, CVE-2021-25284).
+// TestT7NoSecretsInLogs checks that even the debug log contains no key, pillar value, argument or result
+// (CVE-2015-6918, CVE-2021-25284).
 func TestT7NoSecretsInLogs(t *testing.T) {
 	var log testlog.Buffer
 	cache := t.TempDir()
@@ -623,7 +636,8 @@ func TestT7NoSecretsInLogs(t *testing.T) {
 	}
 }
 
-// TestT8ModesOfFiles: nothing that holds a secret is readable by others (CVE-2015-8034, CVE-2020-17490).
+// TestT8ModesOfFiles checks that other users of the host cannot read any file that holds a secret (CVE-2015-8034,
+// CVE-2020-17490).
 func TestT8ModesOfFiles(t *testing.T) {
 	base := t.TempDir()
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},

@@ -16,7 +16,7 @@ import (
 	"github.com/brine-salt/brine/master/eauth"
 )
 
-// account reads an audit log: its lines without the time, which each must have.
+// account parses an audit log. It checks that each line has a time, and removes the times and job ids.
 func account(t *testing.T, text string) []object {
 	t.Helper()
 	var out []object
@@ -36,7 +36,8 @@ func account(t *testing.T, text string) []object {
 	return out
 }
 
-// TestAuditLog: there is a line for each call of tools and minions, also for those that are refused, and no argument or password in any.
+// TestAuditLog checks that each call of a tool or a minion adds a line to the audit log, also if it is refused, and
+// that no line contains an argument or a password.
 func TestAuditLog(t *testing.T) {
 	base := t.TempDir()
 	users := filepath.Join(base, "users")
@@ -93,7 +94,8 @@ func TestAuditLog(t *testing.T) {
 	long := func(s string) string { return strings.Repeat(s, 1000) }
 	want := []object{
 		{"via": "local", "user": "alice", "eauth": "file", "kind": "local", "fun": []any{"test.echo"}, "tgt_type": "glob", "tgt": "*", "outcome": "allowed"},
-		{"via": "local", "user": "alice", "eauth": "file", "kind": "local", "fun": []any{"test.ping", "test.echo"}, "tgt_type": "list", "tgt": []any{"a", "none"}, "outcome": "failed"}, // each function wants its arguments
+		// A compound call needs one list of arguments for each function.
+		{"via": "local", "user": "alice", "eauth": "file", "kind": "local", "fun": []any{"test.ping", "test.echo"}, "tgt_type": "list", "tgt": []any{"a", "none"}, "outcome": "failed"},
 		{"via": "local", "user": "alice", "eauth": "file", "kind": "local", "fun": []any{"test.echo"}, "tgt_type": "glob", "tgt": "*", "outcome": "denied"},
 		{"via": "local", "user": "bob", "eauth": "file", "kind": "local", "fun": []any{"cmd.run"}, "tgt_type": "glob", "tgt": "*", "outcome": "denied"},
 		{"via": "local", "user": "alice", "eauth": "file", "kind": "runner", "fun": []any{"test.arg"}, "outcome": "allowed"},

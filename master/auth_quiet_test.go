@@ -10,7 +10,7 @@ import (
 	"github.com/brine-salt/brine/protocol"
 )
 
-// TestRefusedMinionsAreLoggedOnce: what is refused again and again is one line an hour for each minion and reason, and an event each time.
+// TestRefusedMinionsAreLoggedOnce checks that repeated refusals are logged once an hour for each minion and reason.
 func TestRefusedMinionsAreLoggedOnce(t *testing.T) {
 	var log testlog.Buffer
 	o := announcing()

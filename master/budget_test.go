@@ -22,7 +22,7 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/zeromq"
 )
 
-// Budgets of a master: resident memory with no minion and for each connected one, in bytes.
+// The memory budget of a master, in bytes of resident memory: without minions, and for each connected minion.
 const (
 	budgetBase      = 25 << 20
 	budgetPerMinion = 15 << 10
@@ -30,7 +30,7 @@ const (
 
 const childEnv = "BRINE_TEST_CHILD_MASTER"
 
-// TestMain turns the test binary into a master if a test starts it as one.
+// TestMain runs the test binary as a master if a test started it as one.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(childEnv); dir != "" {
 		childMaster(dir)
@@ -39,14 +39,15 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// childKindEnv is what a master in its own process keeps jobs in: memory, "sqlite", or what "salt-master" has, over zeromq or "tcp".
+// childKindEnv selects the parts of a child master. By default it keeps jobs in memory. "sqlite" keeps them in a
+// database, "salt-master" also serves Salt's tools, and "tcp" does both over the TCP transport.
 const childKindEnv = "BRINE_TEST_CHILD_KIND"
 
-// further runs an instruction that only some builds of the tests know, on a master in its own process. It returns
-// "" for other instructions.
+// further executes the instructions to a child master that only some builds of the tests know. It returns "" for all
+// other instructions.
 var further = func(*master.Master, []string) string { return "" }
 
-// childMaster serves until its input ends.
+// childMaster runs a master with its files in dir until its standard input ends.
 func childMaster(dir string) {
 	o := master.Options{Network: master.Loopback(), Keys: master.KeyOptions{AutoAccept: true},
 		Security: master.SecurityOptions{AuthRate: -1}, PKIDir: dir + "/pki",
@@ -87,7 +88,7 @@ func childMaster(dir string) {
 	}
 }
 
-// obey runs one line of the master's input.
+// obey executes one line of a child master's standard input and returns the answer.
 func obey(m *master.Master, line []string) string {
 	n := 0
 	if len(line) > 1 {
@@ -110,13 +111,13 @@ func obey(m *master.Master, line []string) string {
 	if said := further(m, line); said != "" {
 		return said
 	}
-	// What the runtime does by itself within two minutes of quiet.
+	// This returns unused memory at once. The runtime does so by itself within two minutes of quiet.
 	debug.FreeOSMemory()
 	debug.FreeOSMemory()
 	return "settled"
 }
 
-// child is a master in its own process.
+// A child is a master in its own process.
 type child struct {
 	pid      int
 	pub, req string
@@ -163,7 +164,7 @@ func startChildWith(t testing.TB, kind string) *child {
 	return &child{cmd.Process.Pid, addrs[0], addrs[1], in, lines}
 }
 
-// rss is the resident memory of the process in bytes, after it has come to rest.
+// rss returns the resident memory of the process in bytes, after it has returned unused memory.
 func (c *child) rss(t testing.TB) int {
 	t.Helper()
 	if _, err := io.WriteString(c.in, "settle\n"); err != nil {
@@ -189,7 +190,7 @@ func (c *child) rss(t testing.TB) int {
 	return 0
 }
 
-// connect signs n minions in and keeps both of their connections open.
+// connect signs in n minions and keeps both connections of each open.
 func (c *child) connect(t testing.TB, n int) {
 	t.Helper()
 	var wg sync.WaitGroup
@@ -220,7 +221,7 @@ func (c *child) connect(t testing.TB, n int) {
 	wg.Wait()
 }
 
-// TestMemoryBudget: an idle master, and what a connected minion costs.
+// TestMemoryBudget compares the memory of an idle master, and of each connected minion, with the budget.
 func TestMemoryBudget(t *testing.T) {
 	if testing.Short() {
 		t.Skip("signs 400 minions in")
@@ -254,7 +255,7 @@ func BenchmarkConnectedMinion(b *testing.B) {
 	b.ReportMetric(float64(c.rss(b)-base)/float64(n), "B/minion")
 }
 
-// BenchmarkPing is the round trip of a job to one minion.
+// BenchmarkPing measures the round trip of a job to one minion.
 func BenchmarkPing(b *testing.B) {
 	r := serve(b, master.Options{Keys: master.KeyOptions{AutoAccept: true},
 		Network: master.NetworkOptions{Listen: zeromq.Listen}})
@@ -267,7 +268,7 @@ func BenchmarkPing(b *testing.B) {
 	}
 }
 
-// BenchmarkSignIn is one accepted sign-in.
+// BenchmarkSignIn measures one accepted sign-in.
 func BenchmarkSignIn(b *testing.B) {
 	r := serve(b, master.Options{Keys: master.KeyOptions{AutoAccept: true},
 		Security: master.SecurityOptions{AuthRate: -1}})
@@ -278,7 +279,7 @@ func BenchmarkSignIn(b *testing.B) {
 	}
 }
 
-// BenchmarkRequest is one small encrypted request.
+// BenchmarkRequest measures one small encrypted request.
 func BenchmarkRequest(b *testing.B) {
 	r := serve(b, master.Options{Keys: master.KeyOptions{AutoAccept: true}})
 	m := r.accepted("m", 1)

@@ -21,10 +21,10 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/zeromq"
 )
 
-// capacityMinions is how many minions TestCapacity lets loose; BRINE_SWARM sets another number.
+// capacityMinions is how many minions TestCapacity starts. BRINE_SWARM sets another number.
 const capacityMinions = 2000
 
-// measure is what TestCapacity asks of a master in its own process.
+// measure executes the instructions that TestCapacity sends to a child master.
 func measure(m *master.Master, line []string) string {
 	switch line[0] {
 	case "cpu":
@@ -142,7 +142,7 @@ func TestCapacity(t *testing.T) {
 			c.subscribers(t, n)
 			idle := (c.rss(t) - base) / n
 			t.Logf("%d bytes per idle minion; %s", idle, c.command(t, "mem", "mem"))
-			if kind != "tcp" { // asking each subscriber who it is has a cost of its own
+			if kind != "tcp" { // the probes that identify the subscribers are measured separately
 				step("naming", n, func() {}, func(st swarm.Stats) bool { return st.Asked >= int64(n) })
 			}
 			for _, job := range []struct {
