@@ -25,7 +25,8 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// fetch reads a file as minions do, piece by piece. It fails the test when a piece is larger than a file server's.
+// fetch reads a file piece by piece, as minions do. It stops at a piece that is larger than a file server sends, so
+// that the data is incomplete and the test fails.
 func (m *minion) fetch(name string, gzip int64) (data []byte, pieces int) {
 	m.t.Helper()
 	for {
@@ -130,7 +131,8 @@ func TestFilesOfAnOrder(t *testing.T) {
 	}
 }
 
-// TestFilesOfTenants: orders of two tenants have the same id, and each one's minion sees its own.
+// TestFilesOfTenants checks that two tenants can have orders of the same id, and that each tenant's minion sees its
+// own tenant's files.
 func TestFilesOfTenants(t *testing.T) {
 	o := orderOptions()
 	o.Network.Advertise = []string{"127.0.0.1"}
@@ -198,14 +200,14 @@ func TestPillarOfAnOrder(t *testing.T) {
 	}
 	m.parallel = true
 	out := cast(t, r, carrying("o-1", "m"))
-	is(m, own) // it waits
+	is(m, own) // the order has not been sent yet
 	m.subscribe().started()
 	with := map[string]any{"app": map[string]any{"name": "x", "own": "order", "port": int64(80)}, "key": "order's"}
 	if d := cmp.Diff(with, <-seen); d != "" {
 		t.Error(d)
 	}
 	is(other, own)
-	// A request's own pillar is above the order's.
+	// The pillar_override of a request takes precedence over the order's pillar.
 	if got, err := m.pillar(map[string]any{"pillar_override": object{"key": "mine"}}); err != nil || got["key"] != "mine" {
 		t.Error(got, err)
 	}
@@ -222,9 +224,9 @@ func TestPillarOfAnOrder(t *testing.T) {
 	is(m, own)
 }
 
-// TestPillarOverrideIsNoMembership: a minion that asks for its pillar with overrides does not become a member of
-// targets on them. This holds for all that decide by pillar: targets of jobs, the fetching of announced jobs, mine
-// values, and users' rules.
+// TestPillarOverrideIsNoMembership checks that a minion that requests its pillar with overrides is not matched by
+// pillar targets that name these values. This holds for everything that matches by pillar: targets of jobs, the
+// fetching of announced jobs, mine values, and users' rules.
 func TestPillarOverrideIsNoMembership(t *testing.T) {
 	o := orderOptions()
 	o.Pillar.Func = func(_ context.Context, r pillar.Request) (map[string]any, error) {
@@ -288,7 +290,7 @@ func TestSameOrderWithContent(t *testing.T) {
 	if again.JID != first.JID {
 		t.Fatal(first, again)
 	}
-	// The same content as a stream is the same order.
+	// An order with the same content from a stream is the same order.
 	streamed := base()
 	file := streamed.Files["run.sh"]
 	streamed.Files = map[string]string{"config.sls": streamed.Files["config.sls"], "empty": ""}
@@ -318,7 +320,8 @@ func TestSameOrderWithContent(t *testing.T) {
 	}
 }
 
-// TestBadContent: what an order cannot carry is refused in words, and leaves nothing.
+// TestBadContent checks that PlaceOrder refuses content that an order cannot have, with an error that names the
+// cause, and stores nothing.
 func TestBadContent(t *testing.T) {
 	o := orderOptions()
 	o.Orders.Limits = content.Limits{Files: 3, Bytes: 1000, Pillar: 2000}
@@ -419,7 +422,7 @@ func TestTotalContentIsBounded(t *testing.T) {
 	cast(t, r, carrying("again", "m"))
 }
 
-// TestRefusedForAll: an order that no minion will run carries nothing.
+// TestRefusedForAll checks that an order that is refused for all its minions stores no content.
 func TestRefusedForAll(t *testing.T) {
 	o := orderOptions()
 	o.Orders.Authorize = func(context.Context, master.Order,

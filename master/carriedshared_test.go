@@ -16,8 +16,8 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// TestEqualMastersServeOrderFiles: an order that is placed at one master is sent by another one, with its
-// secret arguments, and any of them serves its files and pillar.
+// TestEqualMastersServeOrderFiles checks that an order that is placed at one master is sent by another one, with its
+// secret arguments, and that any master serves its files and pillar.
 func TestEqualMastersServeOrderFiles(t *testing.T) {
 	all := equals(t, 3, orderOptions())
 	m := all[1].accepted("m", 1)
@@ -56,7 +56,8 @@ func TestEqualMastersServeOrderFiles(t *testing.T) {
 	}
 }
 
-// TestSecretJobsBetweenMasters: what masters tell each other through the database of a secret job is sealed.
+// TestSecretJobsBetweenMasters checks that a secret job is sealed in the messages that masters send each other
+// through the database.
 func TestSecretJobsBetweenMasters(t *testing.T) {
 	o := orderOptions()
 	all := equals(t, 2, o)
@@ -87,7 +88,7 @@ func TestSecretJobsBetweenMasters(t *testing.T) {
 			return false
 		}
 	})
-	// The first master does not know which master the minion listens to, so it sends to all.
+	// The first master does not know yet which master the minion is connected to, so it sends the job to all masters.
 	if err := all[0].PublishSecret(map[string]any{"jid": "20260102030405000001", "fun": "test.echo", "arg": []any{hidden}, "tgt": []any{"m"}, "tgt_type": "list", "ret": "",
 		protocol.SecretField: true}, "m"); err != nil {
 		t.Fatal(err)
@@ -110,8 +111,8 @@ func TestSecretJobsBetweenMasters(t *testing.T) {
 	}
 }
 
-// TestSecretsInADatabase: the database's file contains no clear text of a pending secret order, and a master with
-// another key ends the order with a reason.
+// TestSecretsInADatabase checks that the database file contains no clear text of a pending secret order, and that a
+// master with another key ends the order with a reason.
 func TestSecretsInADatabase(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "db")
@@ -185,8 +186,8 @@ func TestSecretsInADatabase(t *testing.T) {
 	}
 }
 
-// TestFormerKeyOpensOrders: after the sealing key was replaced, what waits is read with the former one, and the
-// same order is the same.
+// TestFormerKeyOpensOrders checks that after the sealing key is replaced, pending orders are still read with the
+// former key, and that placing the same order again returns the first one.
 func TestFormerKeyOpensOrders(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "db")
 	o := orderOptions()

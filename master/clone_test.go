@@ -12,13 +12,13 @@ import (
 	"github.com/brine-salt/brine/protocol/events"
 )
 
-// hostGrains are the grains of one of several machines.
+// hostGrains returns the grains by which the master distinguishes one host from another.
 func hostGrains(name, uuid, machine, mac string) object {
 	return object{"os": "Debian", "nodename": name, "uuid": uuid, "machine_id": machine, "hwaddr_interfaces": object{"lo": "00:00:00:00:00:00", "eth0": mac},
 		"ipv4": []any{"127.0.0.1", "10.0.0." + uuid}}
 }
 
-// host creates a minion of a machine: it requests its pillar and subscribes, as a minion does at its start.
+// host creates a minion with the given grains. It requests its pillar and subscribes, as a minion does at its start.
 func (r *rig) host(id string, grains object) *minion {
 	r.t.Helper()
 	m := r.accepted(id, 1)
@@ -40,8 +40,8 @@ func cloneOptions() master.Options {
 		Jobs: master.JobOptions{GatherTimeout: 60 * time.Second}}
 }
 
-// TestClones: a copy of a machine with its key and id is detected when it connects, reported once, listed, and
-// forgotten with the key.
+// TestClones checks that a second host with the key and id of a minion is detected when it connects, reported once,
+// listed, and forgotten when the key is deleted.
 func TestClones(t *testing.T) {
 	for name, start := range map[string]func() []*rig{
 		"one":     func() []*rig { return []*rig{serve(t, cloneOptions())} },
@@ -96,7 +96,7 @@ func TestClones(t *testing.T) {
 	}
 }
 
-// TestClonesEnd: when one host alone has answered for some time, the other one is gone.
+// TestClonesEnd checks that the master forgets a clone when only one of the hosts has answered for some time.
 func TestClonesEnd(t *testing.T) {
 	r := serve(t, cloneOptions())
 	sub := r.Events().Subscribe(events.SubscribeOptions{Prefix: "brine/clone/"})
@@ -123,8 +123,8 @@ func TestClonesEnd(t *testing.T) {
 	}
 }
 
-// TestNoClones: these are no clones: a host with two connections, one that reconnects, one with additional network
-// interfaces, and one that replaced another.
+// TestNoClones checks cases that are not clones: a host with two connections, a host that reconnects, a host with
+// additional network interfaces, and a host that replaced another one.
 func TestNoClones(t *testing.T) {
 	all := equals(t, 2, cloneOptions())
 	sub := all[0].Events().Subscribe(events.SubscribeOptions{Prefix: "brine/clone/"})

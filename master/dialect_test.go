@@ -12,13 +12,15 @@ import (
 	"github.com/brine-salt/brine/protocol/crypt"
 )
 
-// old signs in and then speaks dialect 2: no id outside, and the key that all share.
+// old signs the minion in and makes it speak dialect 2, which has no id outside the encrypted load and uses the
+// shared key.
 func (m *minion) old() {
 	m.signIn()
 	m.requester.Version, m.requester.Session = 2, m.signed.AES
 }
 
-// TestOldDialect: minions from before 3006.12 and 3007.4 are served only where the operator allows it, and under the same rules.
+// TestOldDialect checks that minions older than 3006.12 and 3007.4 are served only if the operator allows it, and
+// that the same rules apply to them.
 func TestOldDialect(t *testing.T) {
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
 		Security: master.SecurityOptions{MinimumVersion: 2}})
@@ -27,14 +29,14 @@ func TestOldDialect(t *testing.T) {
 	if v := m.must(map[string]any{"cmd": "_file_envs"}); v == nil {
 		t.Error("no answer")
 	}
-	// Another minion's name inside, sealed with the key that both know.
+	// The load names another minion and is encrypted with the key that both minions know.
 	other := r.accepted("other", 2)
 	other.old()
 	other.requester.ID = "old"
 	if v, err := other.call(map[string]any{"cmd": "_file_envs"}); err == nil {
 		t.Errorf("an answer for another minion: %v", v)
 	}
-	// After the key is deleted nothing is answered.
+	// After its key is deleted, the minion gets no answer.
 	if err := r.Keys().Delete("old"); err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +58,7 @@ func TestOldDialect(t *testing.T) {
 	}
 }
 
-// TestFIPS: no minion signs in with SHA-1, and publishes are not signed with it.
+// TestFIPS checks that with FIPS no minion can sign in with SHA-1, and that options that use SHA-1 or MD5 are errors.
 func TestFIPS(t *testing.T) {
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
 		Security: master.SecurityOptions{FIPS: true}})
@@ -91,7 +93,7 @@ func TestFIPS(t *testing.T) {
 	}
 }
 
-// TestUniqueJID: the process id is part of job ids.
+// TestUniqueJID checks that with UniqueJID a suffix follows the time in job ids.
 func TestUniqueJID(t *testing.T) {
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
 		Jobs: master.JobOptions{UniqueJID: true}})

@@ -13,7 +13,7 @@ import (
 	"github.com/brine-salt/brine/internal/testkit/gobuild"
 )
 
-// TestEmbeddingProgram: the program in docs/embedding.md has at most 30 lines and builds.
+// TestEmbeddingProgram checks that the program in docs/embedding.md has at most 30 lines and builds.
 func TestEmbeddingProgram(t *testing.T) {
 	b, err := os.ReadFile("../docs/embedding.md")
 	if err != nil {
@@ -40,7 +40,8 @@ func TestEmbeddingProgram(t *testing.T) {
 	}
 }
 
-// TestEqualMastersProgram: two processes of the program in docs/ha.md, over one database, are one master.
+// TestEqualMastersProgram checks that two processes of the program in docs/ha.md, over one database, serve as one
+// master with the same key.
 func TestEqualMastersProgram(t *testing.T) {
 	if testing.Short() {
 		return
@@ -66,7 +67,7 @@ func TestEqualMastersProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	if runtime.GOOS == "windows" {
-		return // no SIGTERM, no sh
+		return // Windows has no SIGTERM and no sh
 	}
 	make := exec.Command("sh", "-e", "-c", part("sh ha/key.sh"))
 	make.Dir = dir

@@ -14,12 +14,12 @@ import (
 	"github.com/brine-salt/brine/protocol/events"
 )
 
-// fired is what of some tags arrives as events when a minion fires them all.
+// fired makes the minion fire the tags and returns those that arrive as events.
 func fired(t *testing.T, r *rig, m *minion, tags ...string) (got []string) {
 	t.Helper()
 	sub := r.Events().Subscribe(events.SubscribeOptions{})
 	defer sub.Close()
-	round := rand.Text() // other masters tell of theirs later
+	round := rand.Text() // events of other masters arrive later: only those of this call count
 	for _, tag := range append(tags, "minion_ping") {
 		m.must(map[string]any{"cmd": "_minion_event", "tag": tag, "data": map[string]any{"round": round}})
 	}
@@ -38,8 +38,8 @@ func fired(t *testing.T, r *rig, m *minion, tags ...string) (got []string) {
 	}
 }
 
-// TestGrantEvents: what is granted to a minion only this one may fire, at every master of the store, until it is taken back; a tenant's grants
-// bind only the tenant's minions.
+// TestGrantEvents checks that a tag that is granted to one minion can be fired only by minions with the grant, at
+// every master of the store, until the grant is revoked. Grants in a tenant restrict only the tenant's minions.
 func TestGrantEvents(t *testing.T) {
 	o := orderOptions()
 	o.Network.Advertise, o.Events.Access = []string{"salt.example"},

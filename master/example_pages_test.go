@@ -11,7 +11,7 @@ import (
 	"github.com/brine-salt/brine/master/store/sqlite"
 )
 
-// The shortest master: it accepts every minion and pings those that are connected.
+// This is the shortest master: it accepts every minion and pings those that are connected.
 func ExampleMaster_Run() {
 	ping := func(ctx context.Context) error {
 		m, err := master.New(master.Options{PKIDir: "pki",
@@ -20,7 +20,7 @@ func ExampleMaster_Run() {
 			return err
 		}
 		go m.Serve(ctx)
-		if err := m.AwaitReady(ctx); err != nil { // as when a port is taken
+		if err := m.AwaitReady(ctx); err != nil { // for example, a port is in use
 			return err
 		}
 		results, err := m.Run(ctx, master.Job{Fun: "test.ping", Tgt: "*"})
@@ -30,7 +30,7 @@ func ExampleMaster_Run() {
 	log.Fatal(ping(context.Background()))
 }
 
-// Jobs and returns are in a file.
+// The master keeps jobs and returns in a SQLite file.
 func ExampleOptions_store() {
 	st, err := sqlite.Open("/var/lib/ours/jobs.db") // github.com/brine-salt/brine/master/store/sqlite
 	if err != nil {
@@ -44,7 +44,7 @@ func ExampleOptions_store() {
 	defer m.Close()
 }
 
-// Jobs and returns are in a PostgreSQL database.
+// The master keeps jobs and returns in a PostgreSQL database.
 func ExampleOptions_postgres() {
 	st, err := postgres.Open("postgres://ours@db.example/ours") // github.com/brine-salt/brine/master/store/postgres
 	if err != nil {
@@ -53,7 +53,7 @@ func ExampleOptions_postgres() {
 	defer st.Close()
 }
 
-// Masters that share a database take over the keys of a stand-alone one.
+// Masters that share a database take over the keys of a stand-alone master.
 func ExampleShared() {
 	var m *master.Master // from New
 	from, err := keys.Open(keys.Options{Dir: "/etc/salt/pki/master"})

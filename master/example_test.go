@@ -15,7 +15,7 @@ import (
 	"github.com/brine-salt/brine/protocol/events"
 )
 
-// A program that is a Salt master: it serves stock minions and brine's, opens only its two ports, and pings all
+// This program is a Salt master. It serves stock minions and brine's, opens only its two ports, and pings all
 // connected minions once a minute.
 func Example() {
 	ctx, stop := context.WithTimeout(context.Background(), time.Hour)
@@ -30,7 +30,7 @@ func Example() {
 	}
 	go func() {
 		if m.AwaitReady(ctx) != nil {
-			return // Serve returns the error too
+			return // Serve returns the same error
 		}
 		for ctx.Err() == nil {
 			results, err := m.Run(ctx, master.Job{Fun: "test.ping", Tgt: "*"})
@@ -43,7 +43,7 @@ func Example() {
 	}
 }
 
-// Results can be read as they come: each as soon as its minion sent it, and those that did not answer at the end.
+// Next returns each result as soon as the minion has sent it. Minions that did not answer follow at the end.
 func ExampleMaster_Submit() {
 	var m *master.Master // from New, serving
 	ctx := context.Background()
@@ -55,13 +55,13 @@ func ExampleMaster_Submit() {
 	for {
 		r, err := run.Next(ctx)
 		if err != nil {
-			break // io.EOF: that was all
+			break // io.EOF: there are no more results
 		}
 		fmt.Println(r.ID, r.Status, r.Retcode, r.Return)
 	}
 }
 
-// Files, pillar and the decision about new keys can come from the program.
+// The program supplies files, pillar and the decision about new keys.
 func ExampleNew() {
 	known := map[string]string{"web1": "the public key that the machine was made with"}
 	m, err := master.New(master.Options{
@@ -84,7 +84,7 @@ func ExampleNew() {
 	// Output: web1 needs a real key
 }
 
-// Everything that happens can be listened to.
+// A program can subscribe to all events of the master.
 func ExampleMaster_Events() {
 	var m *master.Master // from New
 	s := m.Events().Subscribe(events.SubscribeOptions{Prefix: "salt/minion/"})
@@ -98,7 +98,7 @@ func ExampleMaster_Events() {
 	}
 }
 
-// A minion is announced, and its first job ordered, before its machine exists.
+// A minion is announced before its machine exists.
 func ExampleMaster_EnsureMinion() {
 	var m *master.Master // from New
 	ctx := context.Background()
@@ -106,16 +106,16 @@ func ExampleMaster_EnsureMinion() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	userData, err := minion.CloudConfig() // for the machine that is to be made
+	userData, err := minion.CloudConfig() // for the new machine
 	fmt.Println(string(userData), err)
 }
 
-// An order waits for its minion and has one of six ends.
+// An order waits for its minion and ends in one of six ways.
 func ExampleMaster_PlaceOrder() {
 	var m *master.Master // from New, serving
 	ctx := context.Background()
 	placed, err := m.PlaceOrder(ctx, master.Order{
-		ID:  "create-db-7", // placing it again gives the same order
+		ID:  "create-db-7", // placing it again returns the same order
 		Job: master.Job{Fun: "state.apply", Args: []any{"database"}, Tgt: "db-7", TgtType: "list"},
 		TTL: time.Hour, Deadline: time.Now().Add(2 * time.Hour),
 	})
@@ -134,7 +134,7 @@ func ExampleMaster_PlaceOrder() {
 	}
 }
 
-// An order brings along what its job needs, and is found again by its metadata.
+// An order contains the files and pillar that its job needs, and can be found by its metadata.
 func ExampleMaster_PlaceOrder_files() {
 	var m *master.Master // from New, serving
 	ctx := context.Background()
@@ -145,7 +145,7 @@ func ExampleMaster_PlaceOrder_files() {
 		"motd":       "hello\n",
 	}
 	deploy.Pillar = map[string]any{"port": 80}
-	deploy.Secret = true // arguments, too, are sealed wherever the master keeps them
+	deploy.Secret = true // arguments are also sealed wherever the master stores them
 	if _, err := m.PlaceOrder(ctx, deploy); err != nil {
 		log.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func ExampleMaster_PlaceOrder_files() {
 	fmt.Println(mine, err)
 }
 
-// A change goes through the minions of a target, some at a time, and stops when one fails.
+// A change is applied to the minions of a target in batches and stops when one fails.
 func ExampleMaster_Batch() {
 	var m *master.Master // from New, serving
 	ctx := context.Background()
@@ -179,9 +179,9 @@ func ExampleMaster_Follow() {
 	}
 }
 
-// Minions that prove their identity need no operator.
+// Minions that prove their identity are accepted without an operator.
 func ExampleAcceptor() {
-	var ca, amazon *x509.Certificate // of the own authority, and the provider's for the region
+	var ca, amazon *x509.Certificate // your own authority, and the provider's certificate for the region
 	roots := x509.NewCertPool()
 	roots.AddCert(ca)
 	o := master.Options{Keys: master.KeyOptions{Acceptors: []master.Acceptor{
@@ -191,7 +191,7 @@ func ExampleAcceptor() {
 			if a.Announced {
 				return master.Verdict{Decision: master.Accept, Reason: "it was announced"}, nil
 			}
-			return master.Verdict{}, nil // no opinion
+			return master.Verdict{}, nil // leaves the decision to the next acceptor
 		}},
 	}}}
 	m, err := master.New(o)

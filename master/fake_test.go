@@ -25,7 +25,7 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/zeromq"
 )
 
-// keyPool generates RSA keys once for all tests.
+// keyPool contains the RSA keys that all tests share.
 var keyPool = struct {
 	sync.Mutex
 	keys []*crypt.PrivateKey
@@ -45,24 +45,24 @@ func testKey(t testing.TB, i int) *crypt.PrivateKey {
 	return keyPool.keys[i]
 }
 
-// rig is a serving master and the network it is on.
+// A rig is a serving master and its network.
 type rig struct {
 	*master.Master
 	t      testing.TB
 	dialer transport.Dialer
-	ctx    context.Context // the master serves until it is cancelled
+	ctx    context.Context // the master serves until ctx is cancelled
 	stop   context.CancelFunc
 	done   chan error
 }
 
-// transports are all that there are.
+// transports are all transports that open sockets.
 var transports = map[string]struct {
 	listen transport.Listen
 	dialer transport.Dialer
 }{"zeromq": {zeromq.Listen, zeromq.New()}, "tcp": {tcp.Listen, tcp.New()}, "ws": {ws.Listen, ws.New()}}
 
-// serve starts a master over the in-memory transport, or over ZeroMQ on loopback when BRINE_TEST_ZEROMQ is set or the
-// options say so, and ends it with the test.
+// serve starts a master and stops it at the end of the test. The master uses the in-memory transport, or ZeroMQ over
+// loopback if o.Network.Listen is set.
 func serve(t testing.TB, o master.Options) *rig {
 	t.Helper()
 	var dialer transport.Dialer
@@ -73,7 +73,7 @@ func serve(t testing.TB, o master.Options) *rig {
 		dialer = zeromq.New()
 	}
 	if o.PKIDir == "" {
-		// Making a key takes long: all tests use the same.
+		// All tests use the same key, because creating one is slow.
 		o.PKIDir = filepath.Join(t.TempDir(), "pki")
 	}
 	if _, err := os.Stat(filepath.Join(o.PKIDir, "master.pem")); err != nil {
@@ -105,7 +105,7 @@ func serve(t testing.TB, o master.Options) *rig {
 	return r
 }
 
-// end stops the master and waits until it is gone.
+// end stops the master and waits for Serve to return.
 func (r *rig) end() {
 	r.t.Helper()
 	r.stop()
@@ -121,7 +121,7 @@ func (r *rig) end() {
 	}
 }
 
-// minion is what a minion does on the wire, and nothing else.
+// A minion is the wire protocol of a minion, without modules.
 type minion struct {
 	t    testing.TB
 	rig  *rig
@@ -134,14 +134,15 @@ type minion struct {
 
 	mu   sync.Mutex // guards jobs and read
 	jobs []protocol.Job
-	read []map[string]any // all that it could decrypt, for whomever it was
+	read []map[string]any // all jobs that it could decrypt, whatever their target
 
-	// run answers a job; nil returns true for everything. An errSilent keeps quiet.
+	// run returns the result of a job; if it is nil, every job returns true. With errSilent the minion does not
+	// return anything.
 	run  func(j protocol.Job) (any, error)
-	code int // retcode of what run answers
-	// mayMiss allows messages that it cannot read.
+	code int // retcode of the returns
+	// mayMiss allows messages that the minion cannot decrypt.
 	mayMiss bool
-	// parallel makes it run jobs in parallel.
+	// parallel makes the minion run jobs in parallel.
 	parallel bool
 	sub      transport.Subscriber
 	wg       sync.WaitGroup
@@ -149,7 +150,7 @@ type minion struct {
 
 var errSilent, errFailed = errors.New("no return"), errors.New("retcode 1")
 
-// newMinion returns a minion with the i-th test key; key 0 is the master's own.
+// newMinion returns a minion with the i-th test key. Key 0 is the master's own.
 func (r *rig) newMinion(id string, i int) *minion {
 	r.t.Helper()
 	m := &minion{t: r.t, rig: r, id: id, key: testKey(r.t, i)}
@@ -169,7 +170,7 @@ func (m *minion) close() {
 	m.wg.Wait()
 }
 
-// send sends raw bytes and decodes the reply.
+// send sends a raw request and decodes the reply.
 func (m *minion) send(body []byte) (any, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -188,7 +189,7 @@ func (m *minion) sendValue(v any) (any, error) {
 	return m.send(b)
 }
 
-// signIn signs in once.
+// signIn signs in once and returns the status.
 func (m *minion) signIn() protocol.SigninStatus {
 	m.t.Helper()
 	return m.signInWith(protocol.Signin{})
@@ -235,7 +236,7 @@ func (m *minion) trySignIn(s protocol.Signin) (st protocol.SigninStatus, err err
 	return res.Status, nil
 }
 
-// accepted returns a minion that is signed in.
+// accepted returns a minion that has signed in.
 func (r *rig) accepted(id string, i int) *minion {
 	r.t.Helper()
 	m := r.newMinion(id, i)
@@ -245,7 +246,7 @@ func (r *rig) accepted(id string, i int) *minion {
 	return m
 }
 
-// call sends an encrypted request and opens the answer.
+// call sends an encrypted request and returns the decrypted reply.
 func (m *minion) call(load map[string]any) (any, error) {
 	m.t.Helper()
 	e, nonce, err := m.requester.Pack(load, time.Now())
@@ -263,7 +264,7 @@ func (m *minion) call(load map[string]any) (any, error) {
 	return m.requester.OpenReply(v, nonce)
 }
 
-// must is call without error.
+// must is call, but an error ends the test.
 func (m *minion) must(load map[string]any) any {
 	m.t.Helper()
 	v, err := m.call(load)
@@ -273,7 +274,7 @@ func (m *minion) must(load map[string]any) any {
 	return v
 }
 
-// pillar asks for the pillar.
+// pillar requests the minion's pillar. load adds to the request and overrides its fields.
 func (m *minion) pillar(load map[string]any) (map[string]any, error) {
 	m.t.Helper()
 	l := map[string]any{"cmd": "_pillar", "ver": "2", "grains": map[string]any{"os": "Debian"}, "saltenv": nil}
@@ -292,7 +293,7 @@ func (m *minion) pillar(load map[string]any) (map[string]any, error) {
 	return protocol.OpenPillar(v, m.key, m.signed.MasterKey, "", "", nonce)
 }
 
-// subscribe makes the minion receive jobs and run them.
+// subscribe connects the minion to the publish channel. It then receives jobs and runs them.
 func (m *minion) subscribe() *minion {
 	m.t.Helper()
 	ready := make(chan struct{})
@@ -314,7 +315,7 @@ func (m *minion) subscribe() *minion {
 		m.t.Fatal("cannot subscribe")
 	}
 	eventually(m.t, "subscribed", func() bool { return m.rig.Subscribers() > before })
-	messages := m.sub.Messages() // sub may be another one soon
+	messages := m.sub.Messages() // a test may replace sub later
 	m.wg.Go(func() {
 		for msg := range messages {
 			if m.parallel {
@@ -345,7 +346,7 @@ func (m *minion) published(msg []byte) {
 		job, err = protocol.OpenPublish(e, m.signed.AES, m.signed.MasterKey, true)
 	}
 	if errors.Is(err, protocol.ErrReauth) && m.mayMiss {
-		return // it is asked who it is under the keys of several tenants
+		return // a probe is sent under the keys of several tenants
 	}
 	if err != nil {
 		m.t.Errorf("%s: publish: %v", m.id, err)
@@ -398,12 +399,12 @@ func (m *minion) published(msg []byte) {
 	}
 }
 
-// over reports whether a request failed because the test, or its master, had ended.
+// over reports whether a request failed because the test or its master has ended.
 func (m *minion) over(err error) bool {
 	return errors.Is(err, transport.ErrClosed) || m.rig.ctx.Err() != nil
 }
 
-// runAll runs a job; the questions of a compound one are given to run one by one.
+// runAll runs a job. The saltutil queries of a compound job are passed to run one by one.
 func (m *minion) runAll(j protocol.Job) (any, error) {
 	if !j.Compound || !strings.HasPrefix(j.Fun[0], "saltutil.") {
 		return m.run(j)
@@ -420,7 +421,7 @@ func (m *minion) runAll(j protocol.Job) (any, error) {
 	return all, nil
 }
 
-// got returns the functions that the minion was sent.
+// got returns the functions of the jobs that the minion received.
 func (m *minion) got() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -431,7 +432,7 @@ func (m *minion) got() []string {
 	return out
 }
 
-// eventually waits for a condition that something else brings about.
+// eventually waits until f returns true. what names the condition if the wait times out.
 func eventually(t testing.TB, what string, f func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !f(); time.Sleep(2 * time.Millisecond) {

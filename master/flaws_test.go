@@ -12,8 +12,8 @@ import (
 	"github.com/brine-salt/brine/protocol"
 )
 
-// TestCVE_2024_38822_TokenOfAFormerKey is T26 for a token that was right once: after another key was accepted for the id, what the former
-// key has signed proves nothing, neither under the former session nor under the new one.
+// TestCVE_2024_38822_TokenOfAFormerKey covers T26 for a token that was valid once: after another key is accepted for
+// the id, a token signed with the former key is refused in the former session and in the new one.
 func TestCVE_2024_38822_TokenOfAFormerKey(t *testing.T) {
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}})
 	former := r.accepted("m", 1)
@@ -23,7 +23,7 @@ func TestCVE_2024_38822_TokenOfAFormerKey(t *testing.T) {
 	now := r.accepted("m", 2)
 	for _, cmd := range saltFuncs {
 		if cmd == "revoke_auth" {
-			continue // the right token would end the test
+			continue // with the right token it would end the minion's session
 		}
 		for what, session := range map[string]*minion{"former": former, "new": now} {
 			e := forge(t, session, "m", "both", map[string]any{"cmd": cmd, "tok": former.requester.Token})
@@ -35,9 +35,9 @@ func TestCVE_2024_38822_TokenOfAFormerKey(t *testing.T) {
 	now.must(map[string]any{"cmd": "_file_envs"})
 }
 
-// TestCVE_2022_22941_RuleBoundsTheTarget: whatever target a user with a rule for some minions names, only those
-// minions get the job. It is either refused or published to all minions that the target matches, never to others
-// and never silently to a part of them.
+// TestCVE_2022_22941_RuleBoundsTheTarget checks that a minion with a peer rule for some minions can publish only to
+// these, whatever target it names. A job is either refused or published to all minions that the target matches. It is
+// never published to other minions or silently to only some of the matched ones.
 func TestCVE_2022_22941_RuleBoundsTheTarget(t *testing.T) {
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
 		Security: master.SecurityOptions{AuthRate: -1},
@@ -69,7 +69,7 @@ func TestCVE_2022_22941_RuleBoundsTheTarget(t *testing.T) {
 		}
 		meant, err := r.Match(kind, tgt)
 		if err != nil {
-			continue // which is not a target
+			continue // not a valid target
 		}
 		got, _ := asker.must(map[string]any{"cmd": "minion_pub", "fun": "test.ping", "arg": []any{}, "tgt": tgt, "tgt_type": kind, "ret": ""}).(map[string]any)
 		within := !slices.ContainsFunc(meant, func(id string) bool { ok, _ := path.Match("a*", id); return !ok })
@@ -93,8 +93,8 @@ func TestCVE_2022_22941_RuleBoundsTheTarget(t *testing.T) {
 	}
 }
 
-// TestCVE_2023_20897_PanicEndsNoConnection is T11 for unforeseen errors: a request that makes the master panic is
-// answered, and other minions on the same listener are served.
+// TestCVE_2023_20897_PanicEndsNoConnection covers T11 for unforeseen errors: a request that makes the master panic is
+// answered, and other minions on the same listener are still served.
 func TestCVE_2023_20897_PanicEndsNoConnection(t *testing.T) {
 	boom := master.Acceptor{Name: "boom", Judge: func(_ context.Context, a master.Applicant) (master.Verdict, error) {
 		if a.ID == "bad" {

@@ -11,7 +11,7 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// clearPublish is a publish request as a tool sends it.
+// clearPublish returns a publish request as Salt's tools send it.
 func clearPublish(t *testing.T, fun, user, key string) []byte {
 	t.Helper()
 	b, err := payload.Marshal(object{"enc": "clear", "version": 3, "load": object{"cmd": "publish", "fun": fun, "arg": []any{},
@@ -22,8 +22,8 @@ func clearPublish(t *testing.T, fun, user, key string) []byte {
 	return b
 }
 
-// TestRefusalsDoNotFillTheLogs: 10,000 refused requests add little to the audit log and to the ordinary one, and
-// the audit log reports how many it left out.
+// TestRefusalsDoNotFillTheLogs checks that 10,000 refused requests add at most 1 MiB each to the audit log and to the
+// ordinary log, and that the audit log reports how many entries it left out.
 func TestRefusalsDoNotFillTheLogs(t *testing.T) {
 	var audit, log testlog.Buffer
 	r := serve(t, master.Options{CacheDir: t.TempDir(), Audit: &audit, Local: &master.Local{SockDir: shortDir(t)},
@@ -43,7 +43,7 @@ func TestRefusalsDoNotFillTheLogs(t *testing.T) {
 		}
 	}
 	r.Audit(master.AuditEntry{User: "next", Outcome: master.AuditAllowed})
-	counted := -1 // the entry just made
+	counted := -1 // the entry of r.Audit does not count
 	for line := range strings.Lines(audit.String()) {
 		var e master.AuditEntry
 		if err := json.Unmarshal([]byte(line), &e); err != nil {

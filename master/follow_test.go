@@ -10,8 +10,8 @@ import (
 	"github.com/brine-salt/brine/protocol/events"
 )
 
-// TestHooksDoNotSlowTheBus: a hook that hangs and one that panics delay no other, and the master's end waits for
-// them.
+// TestHooksDoNotSlowTheBus checks that a hook that hangs and a hook that panics do not delay other hooks, and that
+// the master waits for its hooks when it ends.
 func TestHooksDoNotSlowTheBus(t *testing.T) {
 	o := orderOptions()
 	release := make(chan struct{})
@@ -43,7 +43,7 @@ func TestHooksDoNotSlowTheBus(t *testing.T) {
 		for got := ""; got != want; {
 			select {
 			case got = <-heard:
-				heard <- got // for the other one
+				heard <- got // the other iteration may wait for it
 			case <-time.After(patience):
 				t.Fatal("not heard:", want)
 			}
@@ -61,7 +61,7 @@ func TestFollow(t *testing.T) {
 	m.started()
 	first := cast(t, r, order("a", "job.a", "m"))
 	waitFor(t, r, "a", "m")
-	for range 2 { // the same, as often as asked
+	for range 2 { // following again from the same cursor returns the same event
 		at := cursor
 		for e := range r.Follow(within(t), at, "brine/order/*") {
 			if e.Missed > 0 || e.Tag != "brine/order/"+first.JID+"/m" {

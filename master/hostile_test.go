@@ -29,7 +29,8 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/zeromq"
 )
 
-// hostile are what a field of a request must bear. The last of them is for a field that is left out.
+// hostile returns the values that the master must tolerate in any field of a request. The last one stands for a
+// missing field.
 func hostile(more ...any) []any {
 	deep := any("x")
 	for range 20 {
@@ -41,7 +42,8 @@ func hostile(more ...any) []any {
 
 type leftOut struct{}
 
-// commands are those that the master answers, encrypted and in the clear, as its source has them: what is added there is tried here.
+// commands returns the commands that the master answers, encrypted and in the clear. It reads them from the source,
+// so that TestHostileRequests also covers commands that are added later.
 func commands(t *testing.T) (encrypted, clear []string) {
 	t.Helper()
 	var decls []ast.Decl
@@ -82,7 +84,7 @@ func commands(t *testing.T) (encrypted, clear []string) {
 				if f.Name.Name == "find" || f.Name.Name == "clearRequest" {
 					add(n.List...)
 				}
-			case *ast.BinaryExpr: // v.Cmd() == "_pillar"
+			case *ast.BinaryExpr: // for example v.Cmd() == "_pillar"
 				call, ok := n.X.(*ast.CallExpr)
 				if !ok || n.Op != token.EQL {
 					break
@@ -100,9 +102,9 @@ func commands(t *testing.T) (encrypted, clear []string) {
 	return encrypted, clear
 }
 
-// TestHostileRequests sends every request that minions and tools may make, in both dialects, with every field
-// missing, of a wrong type, too large and hostile. The master keeps serving, reveals nothing about another minion,
-// and changes only what belongs to the sender.
+// TestHostileRequests sends every request that minions and tools can make, in both dialects, and in turn replaces
+// each field by malformed values or leaves it out. The master must keep serving, reveal nothing about another minion,
+// and change only what belongs to the sender.
 func TestHostileRequests(t *testing.T) {
 	t.Run("dialect 3", func(t *testing.T) { hostileRequests(t, false) })
 	t.Run("dialect 2", func(t *testing.T) { hostileRequests(t, true) })
@@ -190,7 +192,7 @@ func hostileRequests(t *testing.T, old bool) {
 		for _, field := range fields {
 			for i, x := range hostile(jid, []any{"victim"}) {
 				if (cmd == "minion_publish" || cmd == "minion_pub") && field == "tgt" && slices.Contains([]string{"*", "victim", "[victim]"}, fmt.Sprint(x)) {
-					continue // allowed: its answers are the asker's
+					continue // allowed: the answers are for asker
 				}
 				load := maps.Clone(loads[cmd])
 				load["cmd"], load[field] = cmd, x
@@ -198,7 +200,7 @@ func hostileRequests(t *testing.T, old bool) {
 					delete(load, field)
 				}
 				what := fmt.Sprintf("%s with %s number %d", cmd, field, i)
-				if field == "nonce" { // the envelope's own
+				if field == "nonce" { // the nonce is a field of every encrypted load
 					if _, out := x.(leftOut); out {
 						continue
 					}
@@ -210,7 +212,7 @@ func hostileRequests(t *testing.T, old bool) {
 					p, err := asker.pillar(load)
 					if pillars++; err != nil {
 						pillars--
-						err = fmt.Errorf("no reply: %w", err) // a refusal is no pillar
+						err = fmt.Errorf("no reply: %w", err) // a refusal is not a pillar
 					}
 					check(what, p, err)
 					continue
@@ -226,7 +228,7 @@ func hostileRequests(t *testing.T, old bool) {
 				load := maps.Clone(fields)
 				load["cmd"], load[field] = cmd, x
 				if cmd == "_auth" {
-					load["id"] = "asker" // others are tried in TestT1HostileIDs
+					load["id"] = "asker" // TestT1HostileIDs covers other ids
 				}
 				if _, out := x.(leftOut); out {
 					delete(load, field)
@@ -256,7 +258,8 @@ func hostileRequests(t *testing.T, old bool) {
 	t.Logf("%d requests", requests)
 }
 
-// state are the files that requests of the minion asker must not change, and what the master knows of the minion victim.
+// state returns hashes of the files that requests of the minion asker must not change, and the return of the minion
+// victim.
 func (r *rig) state(t *testing.T, base string) map[string]string {
 	t.Helper()
 	out := tree(t, base)
@@ -275,7 +278,7 @@ func (r *rig) state(t *testing.T, base string) map[string]string {
 	return out
 }
 
-// TestCVE_2025_22241_NoVirtKeys: pillar on demand cannot write keys into the PKI directory; nor is a file there an authorization.
+// TestCVE_2025_22241_NoVirtKeys checks that a request for external pillar cannot write keys into the PKI directory.
 func TestCVE_2025_22241_NoVirtKeys(t *testing.T) {
 	base := t.TempDir()
 	pki := filepath.Join(base, "pki")
@@ -299,7 +302,8 @@ func TestCVE_2025_22241_NoVirtKeys(t *testing.T) {
 	}
 }
 
-// TestCVE_2025_22240_NamesOfEnvironments: an environment's name in a request creates and removes no directory.
+// TestCVE_2025_22240_NamesOfEnvironments checks that the name of an environment in a request does not create or
+// remove a directory, and does not read files above the roots.
 func TestCVE_2025_22240_NamesOfEnvironments(t *testing.T) {
 	base, above := t.TempDir(), t.TempDir()
 	dir := filepath.Join(above, "roots")
@@ -314,7 +318,7 @@ func TestCVE_2025_22240_NamesOfEnvironments(t *testing.T) {
 		Files: master.FileOptions{Roots: map[string][]string{"base": {dir},
 			"__env__": {dir + "/__env__"}}}})
 	m := r.accepted("m", 1)
-	if _, err := m.pillar(nil); err != nil { // its grains are kept
+	if _, err := m.pillar(nil); err != nil { // the master stores the minion's grains now, not in the loop
 		t.Fatal(err)
 	}
 	before := tree(t, base, dir)
