@@ -25,8 +25,8 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// fetch reads a file piece by piece, as minions do. It stops at a piece that is larger than a file server sends, so
-// that the data is incomplete and the test fails.
+// fetch reads a file piece by piece, as minions do, and returns its content and the number of pieces. It stops at a
+// piece of more than 1 MiB.
 func (m *minion) fetch(name string, gzip int64) (data []byte, pieces int) {
 	m.t.Helper()
 	for {

@@ -12,8 +12,8 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// TestIsolationOfMinions: an attacker with one minion's keys reads no other minion's pillar or files, publishes
-// nothing that another minion runs, and returns under no other id.
+// TestIsolationOfMinions checks that an attacker with the keys of one minion cannot read another minion's pillar,
+// publish a job that another minion runs, or return under another id.
 func TestIsolationOfMinions(t *testing.T) {
 	o := orderOptions()
 	o.Pillar.Func = func(_ context.Context, r pillar.Request) (map[string]any, error) {
@@ -28,7 +28,8 @@ func TestIsolationOfMinions(t *testing.T) {
 				t.Errorf("%v: %v", load, got)
 			}
 		}
-		// Under the victim's name, but with its own session.
+		// The request names the victim outside the encrypted load, but the load is encrypted with the attacker's
+		// session.
 		e, _, err := evil.requester.Pack(object{"cmd": "_pillar", "id": "victim", "grains": object{}, "ver": "2"}, nowUTC())
 		if err != nil {
 			t.Fatal(err)
@@ -46,7 +47,7 @@ func TestIsolationOfMinions(t *testing.T) {
 		job := func() map[string]any {
 			return object{"fun": "cmd.run", "arg": []any{"id"}, "tgt": "victim", "tgt_type": "glob", "jid": "20260101000000000001", "ret": "", "serial": int64(1) << 60}
 		}
-		// The shared key is known to every minion; the signature must be the master's.
+		// Every minion knows the shared key, so a publish is accepted only with the master's signature.
 		for name, key := range map[string]*crypt.PrivateKey{"its own": evil.key, "the victim's": victim.key} {
 			msg, err := protocol.SealPublish(job(), evil.signed.AES, key, crypt.PKCS1v15SHA1)
 			if err != nil {
@@ -64,7 +65,7 @@ func TestIsolationOfMinions(t *testing.T) {
 				t.Errorf("not signed: %v", got)
 			}
 		}
-		// Nor does the master publish for it.
+		// The master does not publish a job for the attacker either.
 		if v, err := evil.call(object{"cmd": "minion_pub", "id": "evil", "fun": "cmd.run", "arg": []any{"id"}, "tgt": "victim", "ret": "", "tok": ""}); err == nil {
 			if m, _ := v.(object); len(m) > 0 {
 				t.Error(v)
@@ -93,8 +94,9 @@ func TestIsolationOfMinions(t *testing.T) {
 	})
 }
 
-// TestIsolationOfPublishes: a job for one minion reaches no other minion once both subscribers are identified, even
-// on transports that do not carry the id. An answer to a probe counts only from the minion that was probed.
+// TestIsolationOfPublishes checks that a job for one minion reaches no other minion once both subscribers are
+// identified, even on transports that do not carry the id. An answer to a probe counts only if it comes from the
+// minion that was probed.
 func TestIsolationOfPublishes(t *testing.T) {
 	for name, tr := range transports {
 		t.Run(name, func(t *testing.T) {
@@ -102,7 +104,7 @@ func TestIsolationOfPublishes(t *testing.T) {
 				Network: master.NetworkOptions{Listen: tr.listen}})
 			r.dialer = tr.dialer
 			evil, victim := r.accepted("evil", 1).subscribe(), r.accepted("victim", 2).subscribe()
-			// A minion that guesses what another one is asked gains nothing.
+			// An answer to a probe with a guessed link must have no effect.
 			forged := protocol.Return{JID: "20260101000000000001", ID: "evil", Fun: "test.ping", Return: true, Success: true}.Load()
 			forged["metadata"] = object{"brine": "knock", "link": "guessed"}
 			evil.must(forged)
@@ -137,8 +139,8 @@ func TestIsolationOfPublishes(t *testing.T) {
 	}
 }
 
-// TestIsolate: with Isolate, a minion that does not identify itself receives nothing, and a job reaches only the
-// minions that its target matches, for targets of any kind.
+// TestIsolate checks that with Isolate a minion that does not identify itself receives nothing, and that a job
+// reaches only the minions that its target matches, for targets of any kind.
 func TestIsolate(t *testing.T) {
 	for name, tr := range transports {
 		t.Run(name, func(t *testing.T) {

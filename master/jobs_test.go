@@ -27,7 +27,7 @@ func TestTargets(t *testing.T) {
 	for i, id := range []string{"web1", "web2", "db1"} {
 		m := r.accepted(id, 1)
 		if id == "db1" {
-			continue // nothing is known of it
+			continue // the master does not know db1's grains
 		}
 		if _, err := m.pillar(object{"grains": object{"os": []string{"Debian", "Alpine"}[i], "ipv4": []any{"10.0.0." + id[3:]}}}); err != nil {
 			t.Fatal(err)
@@ -50,7 +50,7 @@ func TestTargets(t *testing.T) {
 		{"compound", "web* and not G@os:Alpine", []string{"web1"}},
 		{"compound", "not G@os:Debian", []string{"db1", "web2"}},
 		{"nodegroup", "both", []string{"db1", "web1", "web2"}},
-		{"ipcidr", "10.0.0.1", []string{"db1", "web1"}}, // of db1 nothing is known: it may be meant
+		{"ipcidr", "10.0.0.1", []string{"db1", "web1"}}, // db1's addresses are unknown, so it may match
 	} {
 		if got, err := r.Match(c.kind, c.tgt); err != nil || !cmp.Equal(got, c.want) {
 			t.Errorf("%s %v: %v %v", c.kind, c.tgt, got, err)
@@ -67,7 +67,8 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// TestLongJobsAreWaitedFor: a run waits for a minion that reports that the job still runs, and for no other.
+// TestLongJobsAreWaitedFor checks that a run waits longer for a minion that reports that the job is still running,
+// and for no other minion.
 func TestLongJobsAreWaitedFor(t *testing.T) {
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
 		Jobs: master.JobOptions{Timeout: 100 * time.Millisecond,
@@ -79,7 +80,7 @@ func TestLongJobsAreWaitedFor(t *testing.T) {
 			asked.Add(1)
 			return object{"jid": j.Args[0][0], "fun": "test.sleep"}, nil
 		}
-		long.wg.Go(func() { // a job does not hold up others
+		long.wg.Go(func() { // a job does not block the minion's other jobs
 			for asked.Load() < 3 {
 				time.Sleep(5 * time.Millisecond)
 			}
@@ -290,13 +291,14 @@ func TestPublishFromTheCommandLine(t *testing.T) {
 	if load, _ := none["load"].(object); load["error"] != "Master could not resolve minions for target nobody" || load["jid"] != nil {
 		t.Error(none)
 	}
-	for kind, tgt := range map[string]string{"compound": "m or", "pcre": "(", "list_hosts": "m"} { // as for a target that matches none
+	// An invalid target results in the same error as a target that matches no minion.
+	for kind, tgt := range map[string]string{"compound": "m or", "pcre": "(", "list_hosts": "m"} {
 		bad, _ := publish("root", key("root"), "test.ping", object{"tgt": tgt, "tgt_type": kind}).(object)
 		if load, _ := bad["load"].(object); load["error"] != "Master could not resolve minions for target "+tgt || load["jid"] != nil {
 			t.Errorf("%s %s: %v", kind, tgt, bad)
 		}
 	}
-	// The job is in Salt's job cache when the answer comes, without the key.
+	// The job is in Salt's job cache when the reply arrives, without the user's key.
 	v, _ := publish("root", key("root"), "test.ping", object{"jid": "20260101000000000009"}).(object)
 	dir := filepath.Join(cache, "jobs", protocol.JobDir("20260101000000000009", "sha256"))
 	b, err := os.ReadFile(filepath.Join(dir, ".load.p"))
@@ -307,7 +309,7 @@ func TestPublishFromTheCommandLine(t *testing.T) {
 		_, err := os.Stat(filepath.Join(dir, "m", "return.p"))
 		return err == nil
 	})
-	// salt --batch publishes one job id several times.
+	// salt --batch publishes the same job id several times.
 	if v := publish("root", key("root"), "test.ping", object{"jid": "20260101000000000009"}); !ok(v) {
 		t.Error(v)
 	}

@@ -11,8 +11,9 @@ import (
 	"github.com/brine-salt/brine/protocol"
 )
 
-// TestKeptEvents: events of kept tags are in the store when they are acknowledged, so another master reads what a dead one received, and no
-// minion can put an event into the record of another.
+// TestKeptEvents checks that events with a tag of EventOptions.Keep are stored before they are acknowledged, so that
+// another master can read what a stopped one received, and that a minion cannot add an event to those of another
+// minion.
 func TestKeptEvents(t *testing.T) {
 	st := store.NewMemory()
 	o := announcing()

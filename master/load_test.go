@@ -18,15 +18,15 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/zeromq"
 )
 
-// The bounds of TestTenThousandSubscribers, for a master in its own process and everything on one machine.
+// The limits of TestTenThousandSubscribers, for a master in its own process and all subscribers on the same machine.
 const (
 	manySubscribers    = 10_000
-	budgetOfSubscriber = 12 << 10 // bytes of the master
+	budgetOfSubscriber = 12 << 10 // bytes of the master's memory
 )
 
-// TestTenThousandSubscribers connects that many publish channels to a master over loopback, and publishes. It
-// measures the cost of each and how long a job takes to reach the last one, and checks that none is lost when all
-// reconnect at once.
+// TestTenThousandSubscribers connects manySubscribers publish channels to a master over loopback and publishes jobs.
+// It measures the memory of each channel and how long a job takes to reach the last subscriber, and checks that every
+// subscriber receives jobs after all have reconnected at once.
 func TestTenThousandSubscribers(t *testing.T) {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
@@ -36,7 +36,7 @@ func TestTenThousandSubscribers(t *testing.T) {
 		t.Fatalf("only %d descriptors are allowed (ulimit -n)", limit.Max)
 	}
 	c := startChild(t)
-	c.connect(t, 1) // somebody to publish to
+	c.connect(t, 1) // a publish needs a minion
 	base := c.rss(t)
 	var got atomic.Int64
 	all := make(chan struct{}, 1)
@@ -101,7 +101,7 @@ func TestTenThousandSubscribers(t *testing.T) {
 		}
 		t.Logf("a job of %s bytes: handed over after %v, at the last subscriber after %v", size, sent.Round(time.Millisecond), time.Since(begin).Round(time.Millisecond))
 	}
-	// The network is back: all minions connect at once.
+	// All subscribers connect again at once, as after a failure of the network.
 	begin = time.Now()
 	for _, s := range subs {
 		s.Reset()
@@ -125,7 +125,7 @@ func TestTenThousandSubscribers(t *testing.T) {
 	t.Logf("memory of the master at the end %d MB; %d goroutines here", c.rss(t)>>20, runtime.NumGoroutine())
 }
 
-// command has the master do something, and awaits its answer.
+// command sends an instruction to the child master and returns the rest of the answer, which must begin with want.
 func (c *child) command(t testing.TB, text, want string) string {
 	t.Helper()
 	if _, err := io.WriteString(c.in, text+"\n"); err != nil {
@@ -139,7 +139,7 @@ func (c *child) command(t testing.TB, text, want string) string {
 	return strings.TrimSpace(rest)
 }
 
-// subscribers waits until n minions are subscribed.
+// subscribers waits until the master has n subscribers.
 func (c *child) subscribers(t testing.TB, n int) {
 	t.Helper()
 	c.command(t, "subscribers "+strconv.Itoa(n), "subscribed")

@@ -16,8 +16,9 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// TestConfusingIDs: a new minion cannot have an id that a target would read as a pattern or a list, or a command as
-// an option. A minion that already has one keeps working. Other unusual ids are accepted and logged.
+// TestConfusingIDs checks that a new minion cannot have an id that a target would read as a pattern or a list, or a
+// command as an option. A minion that already has such an id keeps working. Other unusual ids are accepted and
+// logged.
 func TestConfusingIDs(t *testing.T) {
 	var log testlog.Buffer
 	r := serve(t, master.Options{Security: master.SecurityOptions{AuthRate: -1},
@@ -49,7 +50,8 @@ func TestConfusingIDs(t *testing.T) {
 	}
 }
 
-// TestKnownKeysHaveTheirOwnBucket: a minion that is accepted signs in while others use up the limit of its address; no other key does.
+// TestKnownKeysHaveTheirOwnBucket checks that an accepted minion can sign in while other keys use up the limit of its
+// address, and that no other key can.
 func TestKnownKeysHaveTheirOwnBucket(t *testing.T) {
 	r := serve(t, master.Options{Security: master.SecurityOptions{AuthRate: 0.001, AuthBurst: 3}})
 	if err := r.Keys().Preseed("known", testKey(t, 1).Public().Text()); err != nil {
@@ -89,8 +91,8 @@ func TestKnownKeysHaveTheirOwnBucket(t *testing.T) {
 	}
 }
 
-// TestDamagedKeyFiles: a damaged file that can be derived from another, or that a start would create, is created
-// again and logged. Another master's public key is an error.
+// TestDamagedKeyFiles checks that a damaged key file is created again and logged if it can be derived from another
+// file, or if each start would create it. Another master's public key is an error.
 func TestDamagedKeyFiles(t *testing.T) {
 	pub := testKey(t, 0).Public().PEM()
 	flip := bytes.Clone(pub)

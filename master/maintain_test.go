@@ -13,7 +13,7 @@ import (
 	"github.com/brine-salt/brine/master/store/sqlite"
 )
 
-// TestMaxJobs: the oldest jobs beyond the number are forgotten while the master serves.
+// TestMaxJobs checks that a serving master deletes the oldest jobs beyond JobOptions.Max.
 func TestMaxJobs(t *testing.T) {
 	r := serve(t, master.Options{Jobs: master.JobOptions{Max: 2},
 		LoopInterval: 20 * time.Millisecond})
@@ -29,7 +29,7 @@ func TestMaxJobs(t *testing.T) {
 	})
 }
 
-// TestKeepJobs: jobs that are too old are forgotten while the master serves, with their returns.
+// TestKeepJobs checks that a serving master deletes the jobs that are older than JobOptions.Keep, with their returns.
 func TestKeepJobs(t *testing.T) {
 	r := serve(t, master.Options{Jobs: master.JobOptions{Keep: time.Second},
 		LoopInterval: 20 * time.Millisecond})
@@ -60,7 +60,8 @@ func TestKeepJobs(t *testing.T) {
 	}
 }
 
-// TestMaxBytes: a file of jobs stays below its size while they come, and the newest are there; what is not finished stays.
+// TestMaxBytes checks that a serving master keeps the store below JobOptions.MaxBytes. It deletes the oldest jobs and
+// keeps the newest and the unfinished ones.
 func TestMaxBytes(t *testing.T) {
 	for name, open := range map[string]func(t *testing.T) store.Store{
 		"memory": func(*testing.T) store.Store { return store.NewMemory() },

@@ -23,7 +23,7 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/zeromq"
 )
 
-// TestWhole goes once through everything, over each transport.
+// TestWhole checks the main functions of a master together, over the in-memory transport and over ZeroMQ.
 func TestWhole(t *testing.T) {
 	for name, o := range map[string]master.Options{"mem": {},
 		"zeromq": {Network: master.NetworkOptions{Listen: zeromq.Listen}}} {
@@ -139,7 +139,8 @@ func TestMasterSignsItsKey(t *testing.T) {
 
 func TestMaxMinions(t *testing.T) {
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true, MaxMinions: 1}})
-	a, b := r.accepted("a", 1), r.accepted("b", 2) // Salt turns away when more than max_minions are connected
+	// As in Salt, a minion is refused when more than MaxMinions minions are connected.
+	a, b := r.accepted("a", 1), r.accepted("b", 2)
 	if st := r.newMinion("c", 3).signIn(); st != protocol.Full {
 		t.Fatal(st)
 	}
@@ -187,7 +188,7 @@ func TestDropFile(t *testing.T) {
 	m := r.accepted("m", 1)
 	before := m.signed.AES
 	path := filepath.Join(dir, ".dfn")
-	if err := os.WriteFile(path, nil, 0o644); err != nil { // wrong mode: not one that salt-key made
+	if err := os.WriteFile(path, nil, 0o644); err != nil { // salt-key creates it with mode 0400
 		t.Fatal(err)
 	}
 	time.Sleep(100 * time.Millisecond)
@@ -203,14 +204,14 @@ func TestDropFile(t *testing.T) {
 	if _, err := os.Stat(path); err == nil {
 		t.Fatal("drop file is still there")
 	}
-	m.must(map[string]any{"cmd": "_file_envs"}) // sessions live on
+	m.must(map[string]any{"cmd": "_file_envs"}) // sessions stay valid
 	if m.signIn(); m.signed.AES.Equal(before) {
 		t.Fatal("the shared key is the same")
 	}
 }
 
-// TestLostKeyIsNoticed: a minion whose key is deleted while it is connected gets no jobs any more. Instead it gets
-// a message that it cannot read, so that it signs in and waits to be accepted.
+// TestLostKeyIsNoticed checks that a minion whose key is deleted while it is connected gets no more jobs. Instead it
+// gets a message that it cannot decrypt, so that it signs in again and waits to be accepted.
 func TestLostKeyIsNoticed(t *testing.T) {
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: false}})
 	var both [2]*minion
@@ -232,7 +233,7 @@ func TestLostKeyIsNoticed(t *testing.T) {
 	}
 	eventually(t, "the key waits for acceptance", func() bool { return r.Keys().State("lost") == keys.Pending })
 	both[1].sub.Close()
-	both[1].wg.Wait() // for the answer of its sign-in
+	both[1].wg.Wait() // until its sign-in is answered
 }
 
 func TestSessionsSurviveACleanRestart(t *testing.T) {
@@ -262,8 +263,8 @@ func TestSessionsSurviveACleanRestart(t *testing.T) {
 	if v, err := m2.send(recorded); err != nil || v != "bad load" {
 		t.Fatal("recorded request after restart:", v, err)
 	}
-	// After the refused recording the master gives the minion a new session at its next sign-in. Otherwise the old
-	// session stays valid.
+	// Because it has refused the recorded request, the master gives the minion a new session at its next sign-in.
+	// Without such a request the session stays valid.
 	r2.end()
 	r3 := serve(t, o)
 	m3 := r3.newMinion("m", 1)
@@ -297,7 +298,7 @@ func TestSessionsEndWithACrash(t *testing.T) {
 	r := serve(t, o)
 	m := r.accepted("m", 1)
 	r.end()
-	if err := os.Remove(filepath.Join(o.CacheDir, "sessions", ".seen")); err != nil { // as if it had never ended
+	if err := os.Remove(filepath.Join(o.CacheDir, "sessions", ".seen")); err != nil { // as after a crash
 		t.Fatal(err)
 	}
 	r2 := serve(t, o)
@@ -313,7 +314,7 @@ func TestAnIDWithAnotherKeyGetsAnotherSession(t *testing.T) {
 		PKIDir: filepath.Join(t.TempDir(), "pki")}
 	r := serve(t, o)
 	m := r.accepted("m", 1)
-	// The operator replaces the key by hand.
+	// The operator replaces the key file by hand.
 	if err := os.WriteFile(filepath.Join(o.PKIDir, "minions", "m"), testKey(t, 2).Public().PEM(), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/brine-salt/brine/protocol/events"
 )
 
-// TestStoredReturnIsTold: a return that a master stored but did not announce, because it was killed, is announced
-// once when the minion sends it again to the next master, whether or not the job cache beside the database has it.
+// TestStoredReturnIsTold checks a return that a master stored but did not announce, because it was killed. When the
+// minion sends it again, the next master announces it once, whether or not the job cache beside the database has it.
 // A return that this master stored itself is not announced again.
 func TestStoredReturnIsTold(t *testing.T) {
 	for name, cached := range map[string]bool{"database": false, "database and job cache": true} {

@@ -12,7 +12,7 @@ import (
 	"github.com/brine-salt/brine/master"
 )
 
-// optionKeys returns the names by which configurations know options that are plain values, with their types.
+// optionKeys returns the configuration keys of the options that are plain values, each with its type.
 func optionKeys(t reflect.Type, prefix string) (out []string) {
 	for f := range t.Fields() {
 		key := prefix + strings.ToLower(f.Name)
@@ -29,8 +29,9 @@ func optionKeys(t reflect.Type, prefix string) (out []string) {
 	return out
 }
 
-// TestOptionKeys: the keys of testdata/options.txt are in the configuration files of embedding programs, which
-// viper reads. Removing a key breaks these files; a new key must be added to the list.
+// TestOptionKeys compares the keys of Options with testdata/options.txt. Programs that embed a master use these keys
+// in the configuration files that viper reads, so removing a key breaks such files. A new key must be added to the
+// list.
 func TestOptionKeys(t *testing.T) {
 	want, err := os.ReadFile("testdata/options.txt")
 	if err != nil {

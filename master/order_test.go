@@ -19,7 +19,7 @@ import (
 	"github.com/brine-salt/brine/protocol/events"
 )
 
-// patience is for what a loaded machine does slowly.
+// patience limits each wait of a test. It is long, because the machine may be busy.
 const patience = 2 * time.Minute
 
 func within(t testing.TB) context.Context {
@@ -29,7 +29,7 @@ func within(t testing.TB) context.Context {
 	return ctx
 }
 
-// orders are options with short waits: tests have no time for Salt's.
+// orderOptions returns options with a short job timeout. Salt's default would make the tests slow.
 func orderOptions() master.Options {
 	return master.Options{Keys: master.KeyOptions{AutoAccept: true},
 		Jobs: master.JobOptions{Timeout: 50 * time.Millisecond, GatherTimeout: 20 * time.Second}}
@@ -48,7 +48,7 @@ func cast(t testing.TB, r *rig, o master.Order) master.Outcome {
 	return out
 }
 
-// waitFor waits until an order ends and returns the result of one minion.
+// waitFor waits until an order has ended and returns the result of one minion.
 func waitFor(t testing.TB, r *rig, id, minion string) master.Result {
 	t.Helper()
 	out, err := r.AwaitOrder(within(t), id)
@@ -58,12 +58,12 @@ func waitFor(t testing.TB, r *rig, id, minion string) master.Result {
 	return out.Results[minion]
 }
 
-// ran are the functions that a minion ran, without the questions of the master.
+// ran returns the functions that the minion ran, without the master's probes and queries.
 func (m *minion) ran() []string {
 	return slices.DeleteFunc(m.got(), func(f string) bool { return f == "test.ping" || strings.HasPrefix(f, "saltutil.") })
 }
 
-// started makes the minion fire its start event, as minions do once they listen.
+// started makes the minion fire its start event, as minions do once they are connected.
 func (m *minion) started() {
 	m.t.Helper()
 	tag := "salt/minion/" + m.id + "/start"
@@ -93,7 +93,7 @@ func TestOrdersWaitForTheirMinion(t *testing.T) {
 			t.Fatalf("%d: %+v", i, res)
 		}
 	}
-	// A second contact brings nothing again.
+	// A second start event does not deliver an order again.
 	m.started()
 	last := order("last", "job.last", "later")
 	cast(t, r, last)
@@ -103,7 +103,8 @@ func TestOrdersWaitForTheirMinion(t *testing.T) {
 	}
 }
 
-// TestOrdersReachAMinionThatComesBackUnheard: its sign-in and start were before, at another time or another master.
+// TestOrdersReachAMinionThatComesBackUnheard checks that an order is delivered to a minion that only subscribes: its
+// sign-in and start event may have been earlier, or at another master.
 func TestOrdersReachAMinionThatComesBackUnheard(t *testing.T) {
 	r := serve(t, orderOptions())
 	m := r.accepted("m", 1)
@@ -134,7 +135,7 @@ func TestOrderIDsNameOneOrder(t *testing.T) {
 			t.Errorf("another %s: %+v %v", what, out, err)
 		}
 	}
-	// Who places it again has less time left; the first placing counts.
+	// Placing the order again with a shorter TTL and deadline does not change the first order.
 	late := order("deploy/1", "job.a", "m")
 	late.TTL, late.Deadline = time.Nanosecond, time.Now().Add(-time.Hour)
 	if again := cast(t, r, late); again.JID != first.JID || again.Results["m"].Status != master.Queued {
@@ -151,7 +152,7 @@ func TestOrderIDsNameOneOrder(t *testing.T) {
 	if got := m.ran(); !slices.Equal(got, []string{"job.a"}) {
 		t.Fatal(got)
 	}
-	// Salt's tools find the job and its return.
+	// The job is in the store, where Salt's tools find it.
 	job, err := r.Store().Job(within(t), first.JID)
 	if err != nil || job.Fun != "job.a" || !slices.Equal(job.Minions, []string{"m"}) {
 		t.Fatal(job, err)
@@ -175,8 +176,8 @@ func TestOrderIDsNameOneOrder(t *testing.T) {
 	}
 }
 
-// TestBusy: with too many unfinished deliveries no new order is accepted, but placing a known one again succeeds. A
-// delivery that ends frees its place.
+// TestBusy checks that no new order is accepted while there are too many unfinished deliveries, but that placing a
+// known order again succeeds. A delivery that ends makes room.
 func TestBusy(t *testing.T) {
 	o := orderOptions()
 	o.Orders.MaxUnfinished = 2
@@ -201,7 +202,8 @@ func TestBusy(t *testing.T) {
 	})
 }
 
-// TestBusyTenant: a tenant that has too many unfinished orders keeps neither others out nor is let in by what others finish.
+// TestBusyTenant checks the limits on unfinished orders. A tenant that reaches its own limit does not keep others
+// out, and all tenants together cannot exceed MaxUnfinished.
 func TestBusyTenant(t *testing.T) {
 	o := announcing()
 	o.Orders.MaxUnfinished = 6 // three for each tenant
@@ -237,7 +239,7 @@ func TestBusyTenant(t *testing.T) {
 	if err := place("blue", "2"); err != nil {
 		t.Error("again:", err)
 	}
-	// What is refused is not open.
+	// A delivery that is refused does not count as unfinished.
 	if _, err := view["red"].PlaceOrder(within(t), master.Order{ID: "r", Job: master.Job{Fun: "job.a", Tgt: "blue1,nobody", TgtType: "list"}}); err != nil {
 		t.Error(err)
 	}
@@ -246,7 +248,7 @@ func TestBusyTenant(t *testing.T) {
 			t.Fatal(tenant, err)
 		}
 	}
-	for _, tenant := range []string{"red", "blue", ""} { // six of all
+	for _, tenant := range []string{"red", "blue", ""} { // there are six in total
 		if err := place(tenant, "more"); !errors.Is(err, master.ErrBusy) {
 			t.Error(tenant, err)
 		}
@@ -268,7 +270,7 @@ func TestOneOrderAtATime(t *testing.T) {
 	m.run = func(j protocol.Job) (any, error) {
 		switch j.Fun[0] {
 		case "saltutil.find_job":
-			return object{"jid": j.Args[0][0]}, nil // everything runs
+			return object{"jid": j.Args[0][0]}, nil // every job is still running
 		case "job.first", "job.second", "job.beside":
 			begun <- j
 			return nil, errSilent
@@ -306,7 +308,7 @@ func TestOneOrderAtATime(t *testing.T) {
 	}
 }
 
-// TestEndsOfOrders: each kind of end that an order can have after it was sent.
+// TestEndsOfOrders checks each way in which an order can end after it was sent.
 func TestEndsOfOrders(t *testing.T) {
 	o := orderOptions()
 	o.Orders.Authorize = func(_ context.Context, o master.Order, id string) error {
@@ -318,7 +320,7 @@ func TestEndsOfOrders(t *testing.T) {
 	r := serve(t, o)
 	m := r.accepted("m", 1)
 	var terminated atomic.Int32
-	sent := make(map[string]int) // of the minion's goroutine only
+	sent := make(map[string]int) // used only in the minion's goroutine
 	m.run = func(j protocol.Job) (any, error) {
 		first := func(fun string) bool { return len(j.Args) > 0 && len(j.Args[0]) > 0 && j.Args[0][0] == fun }
 		sent[j.Fun[0]]++
@@ -401,12 +403,12 @@ func TestEndsOfOrders(t *testing.T) {
 	}
 }
 
-// TestManyJobsAreAskedAfterAtOnce: a minion that reconnects gets one query for all the jobs that it runs, not one
-// for each.
+// TestManyJobsAreAskedAfterAtOnce checks that a minion that reconnects gets one query for all the jobs that it runs,
+// not one query for each job.
 func TestManyJobsAreAskedAfterAtOnce(t *testing.T) {
 	const jobs = 40
 	o := orderOptions()
-	o.Jobs.Timeout = time.Hour // nobody asks before it comes back
+	o.Jobs.Timeout = time.Hour // so that no query is sent before the minion reconnects
 	r := serve(t, o)
 	m := r.accepted("m", 1)
 	begun := make(chan protocol.Job, jobs)
@@ -455,7 +457,8 @@ func TestManyJobsAreAskedAfterAtOnce(t *testing.T) {
 	}
 }
 
-// TestRefusedByTheMinion: its own policy is another end than a failure.
+// TestRefusedByTheMinion checks that a job that the minion's own policy refuses ends as refused, and not as a failed
+// return.
 func TestRefusedByTheMinion(t *testing.T) {
 	r := serve(t, orderOptions())
 	m := r.accepted("m", 1)
@@ -477,7 +480,8 @@ func TestRefusedByTheMinion(t *testing.T) {
 	}
 }
 
-// TestOrdersOutliveTheMaster: what was placed with one is delivered by the next, also what was just being sent.
+// TestOrdersOutliveTheMaster checks that the next master delivers the orders that were placed at one that has
+// stopped, and completes the one that was being delivered.
 func TestOrdersOutliveTheMaster(t *testing.T) {
 	st := store.NewMemory()
 	o := orderOptions()
@@ -491,7 +495,7 @@ func TestOrdersOutliveTheMaster(t *testing.T) {
 			begun <- j.JID
 			return nil, errSilent
 		case "saltutil.find_job":
-			return object{"jid": j.Args[0][0]}, nil // the only one that is asked for, by either master
+			return object{"jid": j.Args[0][0]}, nil // both masters query job.long only
 		}
 		return true, nil
 	}
@@ -518,7 +522,8 @@ func TestOrdersOutliveTheMaster(t *testing.T) {
 	}
 }
 
-// TestSeveralMastersDeliverOnce: the masters share a store, and the minions are connected to all of them.
+// TestSeveralMastersDeliverOnce checks that each order runs once on each minion if several masters share a store and
+// the minions are connected to all of them.
 func TestSeveralMastersDeliverOnce(t *testing.T) {
 	st := store.NewMemory()
 	const masters, minions, jobs = 3, 4, 5
@@ -526,15 +531,17 @@ func TestSeveralMastersDeliverOnce(t *testing.T) {
 	var all []*minion
 	for range masters {
 		o := orderOptions()
-		o.Store, o.Jobs.Timeout = st, time.Hour // here each of them is another minion, which knows nothing of what the others were sent
+		// Here each connection is a minion of its own that does not know the jobs of the others, so it must not be
+		// queried.
+		o.Store, o.Jobs.Timeout = st, time.Hour
 		rigs = append(rigs, serve(t, o))
 	}
 	for i := range minions {
-		for _, r := range rigs { // the same minion at every master
+		for _, r := range rigs { // a minion with the same id at every master
 			m := r.accepted(fmt.Sprint("m", i), i+1)
 			m.run = func(j protocol.Job) (any, error) {
 				if strings.HasPrefix(j.Fun[0], "saltutil.") {
-					return nil, errSilent // or what another master sent would be sent again
+					return nil, errSilent // otherwise a job sent by another master would be sent again
 				}
 				return true, nil
 			}
@@ -546,7 +553,7 @@ func TestSeveralMastersDeliverOnce(t *testing.T) {
 		cast(t, rigs[n%masters], o)
 	}
 	for _, m := range all {
-		m.started() // every master finds all of the work
+		m.started() // every master finds all pending deliveries
 	}
 	for n := range jobs {
 		out, err := rigs[(n+1)%masters].AwaitOrder(within(t), fmt.Sprint("o", n))
@@ -570,8 +577,8 @@ func TestSeveralMastersDeliverOnce(t *testing.T) {
 	}
 }
 
-// TestARepeatReachesAMinionOnce: a minion that listens to several masters gets an order over one of its connections
-// only, and so does a repeat that is sent because the minion does not know the job.
+// TestARepeatReachesAMinionOnce checks that a minion that is connected to several masters gets an order over only one
+// of its connections. The same applies when the order is sent again because the minion does not know the job.
 func TestARepeatReachesAMinionOnce(t *testing.T) {
 	all := equals(t, 2, orderOptions())
 	var mu sync.Mutex
@@ -587,7 +594,7 @@ func TestARepeatReachesAMinionOnce(t *testing.T) {
 		case "saltutil.running":
 			return []any{}, nil
 		case "saltutil.find_job":
-			if got > 1 { // its return is on the way
+			if got > 1 { // the second run is about to return
 				return map[string]any{"jid": j.Args[0][0]}, nil
 			}
 			return map[string]any{}, nil
@@ -618,15 +625,15 @@ func TestARepeatReachesAMinionOnce(t *testing.T) {
 	})
 }
 
-// TestAMinionIsAskedOneThingAtATime: after many jobs, a minion has one query at a time, from all masters that it is
-// connected to, and gets no job twice.
+// TestAMinionIsAskedOneThingAtATime checks that each master has at most one open query to a minion, even after many
+// jobs, and that the minion gets no job twice.
 func TestAMinionIsAskedOneThingAtATime(t *testing.T) {
 	const jobs = 40
 	all := equals(t, 3, orderOptions())
 	var mu sync.Mutex
-	got := make(map[string]int)      // by job id
-	asked := make(map[string]int)    // how often after a job id
-	under := make(map[string]string) // the questions that have no answer, by job id
+	got := make(map[string]int)      // deliveries by job id
+	asked := make(map[string]int)    // queries by the job id that they name
+	under := make(map[string]string) // the open queries, by their own job id
 	running, most := 0, 0
 	enter := func(j protocol.Job) {
 		under[string(j.JID)] = j.Fun[0]
@@ -691,7 +698,7 @@ func TestAMinionIsAskedOneThingAtATime(t *testing.T) {
 	}
 }
 
-// TestLateAnswers: a slow minion's answer about a job ends the order even after its query has timed out.
+// TestLateAnswers checks that the answer of a slow minion ends the order even after the query has timed out.
 func TestLateAnswers(t *testing.T) {
 	for name, serve := range map[string]func(o master.Options) *rig{
 		"one":    func(o master.Options) *rig { return serve(t, o) },
@@ -744,15 +751,16 @@ func TestOrderEvents(t *testing.T) {
 	}
 }
 
-// TestDrain: a master that is drained sends nothing more, waits for what is awaited, and leaves the rest to the next.
+// TestDrain checks that a drained master sends no more orders, waits for the jobs whose results are awaited, and
+// leaves the rest to the next master.
 func TestDrain(t *testing.T) {
 	st := store.NewMemory()
 	o := orderOptions()
 	o.Store = st
 	successor := o
-	successor.Jobs.GatherTimeout = time.Second // what is asked before the minion listens there gets no answer
+	successor.Jobs.GatherTimeout = time.Second // a query sent before the minion connects there gets no answer
 	next := serve(t, successor)
-	o.Jobs.Timeout = time.Hour // nobody asks meanwhile
+	o.Jobs.Timeout = time.Hour // so that no query is sent meanwhile
 	r := serve(t, o)
 	m := r.accepted("m", 1)
 	begun := make(chan protocol.Job, 2)
