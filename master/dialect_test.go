@@ -93,7 +93,7 @@ func TestFIPS(t *testing.T) {
 	}
 }
 
-// TestUniqueJID checks that with UniqueJID a suffix follows the time in job ids.
+// TestUniqueJID checks that with UniqueJID a job id ends with the process id.
 func TestUniqueJID(t *testing.T) {
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
 		Jobs: master.JobOptions{UniqueJID: true}})

@@ -17,7 +17,7 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/zeromq"
 )
 
-// starts fires the start event; with fetch it reports a brine minion, which fetches jobs.
+// starts makes the minion fire its start event. With fetch the event reports a brine minion, which fetches its jobs.
 func (m *minion) starts(fetch bool) {
 	m.t.Helper()
 	load := object{"cmd": "_minion_event", "id": m.id, "tag": "salt/minion/" + m.id + "/start", "data": "started", "pretag": nil}
@@ -27,15 +27,16 @@ func (m *minion) starts(fetch bool) {
 	m.must(load)
 }
 
-// wire is all that a minion could read on the publish channel.
+// wire returns everything that the minion could decrypt from the publish channel.
 func (m *minion) wire() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return fmt.Sprint(m.read)
 }
 
-// TestArgumentsAreFetched: no other minion reads the arguments of a job for a brine minion, on any transport and
-// for any kind of target. This includes one that does not identify itself and so is sent everything.
+// TestArgumentsAreFetched checks that no other minion can read the arguments of a job for a brine minion, on any
+// transport and for any kind of target. One of the other minions does not identify itself and therefore receives
+// every publish.
 func TestArgumentsAreFetched(t *testing.T) {
 	for name, tr := range transports {
 		t.Run(name, func(t *testing.T) {
@@ -70,11 +71,11 @@ func TestArgumentsAreFetched(t *testing.T) {
 					t.Fatalf("%v: %v %v", tgt.Tgt, res, err)
 				}
 			}
-			// Without arguments there is nothing to hide but the name, and no question.
+			// A job without arguments is published directly, because there is nothing to fetch.
 			if res, err := r.Run(within(t), master.Job{Fun: "job.plain", Tgt: "own"}); err != nil || res["own"].Status != master.Returned {
 				t.Fatal(res, err)
 			}
-			// The last job went to all minions, so the earlier ones have arrived.
+			// The last job went to all minions, so the silent minion has received the earlier ones too.
 			eventually(t, "the silent one reads on", func() bool { return strings.Contains(evil.wire(), "job.plain") })
 			for who, m := range map[string]*minion{"evil": evil, "stock": stock} {
 				if got := m.wire(); strings.Contains(got, "hunter") || strings.Contains(got, "job.number") {
@@ -84,7 +85,7 @@ func TestArgumentsAreFetched(t *testing.T) {
 			if got := own.wire(); strings.Contains(got, "hunter") || !strings.Contains(got, protocol.FetchFun) {
 				t.Error("was not announced:", got)
 			}
-			// Nor does asking for it help.
+			// The other minion cannot fetch the jobs either.
 			jids := []string{"20200101000000000000", "../x", ""}
 			jobs, err := r.Store().Jobs(within(t), store.Filter{})
 			if err != nil || len(jobs) < 8 {
@@ -102,7 +103,7 @@ func TestArgumentsAreFetched(t *testing.T) {
 	}
 }
 
-// filtering subscribes as minions with zmq_filtering do.
+// filtering subscribes like a minion with zmq_filtering.
 type filtering struct{ transport.Dialer }
 
 func (f filtering) Subscribe(ctx context.Context, o transport.ClientOptions) (transport.Subscriber, error) {
@@ -110,8 +111,8 @@ func (f filtering) Subscribe(ctx context.Context, o transport.ClientOptions) (tr
 	return f.Dialer.Subscribe(ctx, o)
 }
 
-// TestArgumentsAreFetchedWithFilter: with zmq_filtering an identified subscriber may also have subscribed to other
-// minions' topics, so arguments are fetched even if all subscribers are identified.
+// TestArgumentsAreFetchedWithFilter checks that with zmq_filtering arguments are fetched even if all subscribers are
+// identified, because an identified subscriber may also have subscribed to the topics of other minions.
 func TestArgumentsAreFetchedWithFilter(t *testing.T) {
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
 		Network: master.NetworkOptions{Listen: zeromq.Listen, Filter: true}})
@@ -129,8 +130,8 @@ func TestArgumentsAreFetchedWithFilter(t *testing.T) {
 	}
 }
 
-// TestArgumentsOfMixedTargets: a job for brine's minions and stock ones reaches each of them whole and once, and no
-// other minion when all are identified.
+// TestArgumentsOfMixedTargets checks that a job for brine minions and stock minions reaches each of them completely
+// and once, and that it reaches no other minion if all are identified.
 func TestArgumentsOfMixedTargets(t *testing.T) {
 	for name, tr := range transports {
 		t.Run(name, func(t *testing.T) {
@@ -171,8 +172,8 @@ func TestArgumentsOfMixedTargets(t *testing.T) {
 	}
 }
 
-// TestOrdersAreFetched: what waits in the store is fetched as well, also after another process of the minion, which does not fetch, took
-// the place of one that does.
+// TestOrdersAreFetched checks that pending orders are fetched as well, and that they are sent directly after a
+// process of the minion that does not fetch has taken the place of one that does.
 func TestOrdersAreFetched(t *testing.T) {
 	o := orderOptions()
 	o.Network.Listen = zeromq.Listen
@@ -197,8 +198,8 @@ func TestOrdersAreFetched(t *testing.T) {
 	}
 }
 
-// TestEqualMastersAnnounceJobs: a job that one of several masters is given is announced by the one that its minion listens to, and any of
-// them lets it be fetched.
+// TestEqualMastersAnnounceJobs checks that a job that is published at one master is announced by the master that its
+// minion is connected to, and that the minion can fetch it from any master.
 func TestEqualMastersAnnounceJobs(t *testing.T) {
 	all := equals(t, 2, master.Options{Keys: master.KeyOptions{AutoAccept: true},
 		Network: master.NetworkOptions{Listen: zeromq.Listen}})

@@ -15,7 +15,8 @@ import (
 	"github.com/brine-salt/brine/protocol/events"
 )
 
-// TestReadyOfAMasterThatCannotListen: every way to wait for a master returns an error if its port is in use.
+// TestReadyOfAMasterThatCannotListen checks that every way to wait for a master returns an error if its port is in
+// use.
 func TestReadyOfAMasterThatCannotListen(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -49,7 +50,8 @@ func TestReadyOfAMasterThatCannotListen(t *testing.T) {
 	}
 }
 
-// TestAJobNamesItsTarget: a job or an order without a target is refused with a word about it; a list needs no kind.
+// TestAJobNamesItsTarget checks that a job or an order without a target is refused with an error that says so, and
+// that a target that is a list needs no type.
 func TestAJobNamesItsTarget(t *testing.T) {
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}})
 	if _, err := r.Run(t.Context(), master.Job{Fun: "test.ping"}); err == nil || err.Error() != "cannot publish: job has no target" {
@@ -74,7 +76,8 @@ func TestAJobNamesItsTarget(t *testing.T) {
 	}
 }
 
-// TestMissingRoots: a directory of file_roots that is not there is named; it may come later, so it is no error.
+// TestMissingRoots checks that a missing directory of file_roots is logged. It is not an error, because the directory
+// may be created later.
 func TestMissingRoots(t *testing.T) {
 	var log testlog.Buffer
 	dir := t.TempDir()
@@ -90,7 +93,8 @@ func TestMissingRoots(t *testing.T) {
 	}
 }
 
-// TestFingerprint: of a key's text it is what its minion shows and the master compares.
+// TestFingerprint checks that the fingerprint of a key's text is the one that the minion shows and the master
+// compares, and that any other text is an error.
 func TestFingerprint(t *testing.T) {
 	key := testKey(t, 1).Public()
 	want, err := key.Fingerprint("sha256")

@@ -13,9 +13,9 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/mem"
 )
 
-// TestMinionsFollowANewMasterKey: 1,000 minions that verify the master's signed key (master_sign_pubkey) accept a
-// new key without an operator. Minions that trust only the first key refuse it: see TestMasterKeyChange of package
-// protocol.
+// TestMinionsFollowANewMasterKey checks that 1,000 minions that verify the master's signed key (master_sign_pubkey)
+// accept a new key without an operator. Minions that trust only the first key refuse it: see TestMasterKeyChange in
+// package protocol.
 func TestMinionsFollowANewMasterKey(t *testing.T) {
 	n := 1000
 	if raceEnabled || testing.Short() {
@@ -25,7 +25,7 @@ func TestMinionsFollowANewMasterKey(t *testing.T) {
 	o := master.Options{Keys: master.KeyOptions{AutoAccept: true, SignPubkey: true, Size: 2048},
 		Security: master.SecurityOptions{AuthRate: -1}, PKIDir: filepath.Join(t.TempDir(), "pki"),
 		Network: master.NetworkOptions{Listen: network.Listen,
-			Interface: "127.0.0.1", PublishPort: 4505, RetPort: 4506}} // ports of the network in memory
+			Interface: "127.0.0.1", PublishPort: 4505, RetPort: 4506}} // ports of the in-memory network
 	var m *master.Master
 	up := func() (down func()) {
 		t.Helper()

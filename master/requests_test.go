@@ -215,7 +215,7 @@ func TestPillar(t *testing.T) {
 	}
 }
 
-// TestKeptPillar: with PillarOptions.CacheTTL a minion gets the cached pillar until its key is deleted.
+// TestKeptPillar checks that with PillarOptions.CacheTTL a minion gets the cached pillar until its key is deleted.
 func TestKeptPillar(t *testing.T) {
 	made := int64(0)
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
@@ -264,7 +264,7 @@ func TestReturns(t *testing.T) {
 	m := r.accepted("m", 1)
 	ev := r.Events().Subscribe(events.SubscribeOptions{Prefix: "salt/job/"})
 	defer ev.Close()
-	// A job that the minion ran by itself.
+	// The minion ran this job by itself, so the master creates the job id.
 	if v := m.must(object{"cmd": "_return", "jid": "req", "fun": "state.sls", "fun_args": []any{"x"}, "return": object{"s": object{"result": false, "comment": "no"}, "t": object{"result": true}}, "retcode": 2, "success": false, "user": "root"}); v != nil {
 		t.Fatal(v)
 	}
@@ -283,7 +283,7 @@ func TestReturns(t *testing.T) {
 	if err != nil || job.Fun != "state.sls" || job.Tgt != "m" || !cmp.Equal(job.Arg, []any{"x"}) || !cmp.Equal(job.Minions, []string{"m"}) || job.Load["return"] != nil {
 		t.Fatal(job, err)
 	}
-	// The same return twice is one.
+	// A return for an unknown job of another time is not stored. A return that is sent twice is stored once.
 	for range 2 {
 		m.must(object{"cmd": "_return", "jid": "20260101000000000000", "fun": "f", "fun_args": []any{}, "return": "old"})
 	}
@@ -297,14 +297,14 @@ func TestReturns(t *testing.T) {
 	if got, _ := st.Returns(t.Context(), now); len(got) != 1 || got[0].Load["return"] != int64(0) {
 		t.Fatal(got)
 	}
-	// nocache is announced, but not stored.
+	// A return with the job id nocache fires an event, but is not stored.
 	m.must(object{"cmd": "_return", "jid": "nocache", "fun": "f", "fun_args": []any{}, "return": "x"})
 	for _, want := range []string{"salt/job/" + now + "/ret/m", "salt/job/nocache/ret/m"} {
 		if e, err := ev.Next(t.Context()); err != nil || e.Tag != want {
 			t.Fatal(e, err)
 		}
 	}
-	// What is no return is ignored.
+	// A request that is not a return is ignored.
 	for _, load := range []map[string]any{{}, {"jid": now}, {"jid": "x", "return": 1, "fun": "f"}, {"return": 1}} {
 		load["cmd"] = "_return"
 		if v, err := m.call(load); err != nil {
@@ -313,14 +313,15 @@ func TestReturns(t *testing.T) {
 	}
 }
 
-// failingStore fails to store returns.
+// failingStore is a store that cannot store returns.
 type failingStore struct{ store.Store }
 
 func (failingStore) SaveReturn(context.Context, store.Return) (bool, error) {
 	return false, errors.New("disk full")
 }
 
-// TestReturnsAreAcknowledgedWhenStored: what could not be stored is not acknowledged, so that the minion sends it again.
+// TestReturnsAreAcknowledgedWhenStored checks that a return that could not be stored is not acknowledged, so that the
+// minion sends it again.
 func TestReturnsAreAcknowledgedWhenStored(t *testing.T) {
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
 		Store: failingStore{store.NewMemory()}})
@@ -331,14 +332,15 @@ func TestReturnsAreAcknowledgedWhenStored(t *testing.T) {
 	m.must(object{"cmd": "_file_envs"})
 }
 
-// fullStore cannot keep a job.
+// fullStore is a store that cannot store jobs.
 type fullStore struct{ store.Store }
 
 func (fullStore) SaveJob(context.Context, store.Job) error {
 	return errors.New("database or disk is full")
 }
 
-// TestPublishWithoutRoom: a job that cannot be stored is refused with the cause, not as a target that matches no minion.
+// TestPublishWithoutRoom checks that a job that cannot be stored is refused with the cause, and not as a target that
+// matches no minion.
 func TestPublishWithoutRoom(t *testing.T) {
 	cache := t.TempDir()
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}, CacheDir: cache,

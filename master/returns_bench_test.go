@@ -15,8 +15,9 @@ import (
 	"github.com/brine-salt/brine/master/store/sqlite"
 )
 
-// BenchmarkReturns is what returns of 10 KB cost the master, that come from many minions at the same time, without the transport: all of
-// it, and the processor time. They are packed before, and the copies for Salt's tools are made later.
+// BenchmarkReturns measures what simultaneous returns of 10 KB from many minions cost the master, without the
+// transport: the time and the processor time of each return. The requests are packed before the timer starts. The
+// master writes the copies for Salt's tools after it has acknowledged a return.
 func BenchmarkReturns(b *testing.B) {
 	const minions = 256
 	text := strings.Repeat("0123456789abcdef", 640)
@@ -80,7 +81,7 @@ func BenchmarkReturns(b *testing.B) {
 	}
 }
 
-// processorTime is what this process has used of the processors.
+// processorTime returns the processor time that this process has used.
 func processorTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

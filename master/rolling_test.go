@@ -11,8 +11,8 @@ import (
 	"github.com/brine-salt/brine/protocol"
 )
 
-// TestBatch: a target is split into orders that are sent in batches. They stop at a failure and can be resumed
-// there.
+// TestBatch checks that Split returns one order for each minion of a target, and that Batch sends these in batches,
+// stops at a failure, and can be resumed there.
 func TestBatch(t *testing.T) {
 	r := serve(t, orderOptions())
 	var mu sync.Mutex

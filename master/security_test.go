@@ -66,8 +66,8 @@ func hostileIDs() []any {
 	return ids
 }
 
-// TestT1HostileIDs: an invalid id is refused everywhere and leaves no trace in the file system (CVE-2017-12791,
-// CVE-2017-14695, CVE-2024-22231, CVE-2025-22238, and the unnumbered flaw of 2013).
+// TestT1HostileIDs checks that an invalid id is refused everywhere and leaves no trace in the file system
+// (CVE-2017-12791, CVE-2017-14695, CVE-2024-22231, CVE-2025-22238, and the unnumbered flaw of 2013).
 func TestT1HostileIDs(t *testing.T) {
 	base := t.TempDir()
 	o := master.Options{Keys: master.KeyOptions{AutoAccept: true},
@@ -90,7 +90,7 @@ func TestT1HostileIDs(t *testing.T) {
 		} else if s, _ := v.(string); !strings.HasPrefix(s, "bad load") {
 			t.Fatalf("%.60q was answered with %v", fmt.Sprint(id), v)
 		}
-		// The same inside an encrypted request, and around one.
+		// The same id is refused inside an encrypted load, outside it, and in both places.
 		for _, where := range []string{"inside", "outside", "both"} {
 			v, err := m.sendValue(forge(t, m, id, where, map[string]any{"cmd": "_file_envs"}))
 			if s, _ := v.(string); err != nil || !strings.HasPrefix(s, "bad load") {
@@ -109,7 +109,8 @@ func asBytes(v any) []byte {
 	return b
 }
 
-// forge packs a request with another id than the minion's.
+// forge packs a request with another id than the minion's. where says whether the id is inside the encrypted load,
+// outside it, or both.
 func forge(t *testing.T, m *minion, id any, where string, load map[string]any) map[string]any {
 	t.Helper()
 	inner := map[string]any{"id": m.id, "nonce": protocol.NewNonce(), "ts": time.Now().Unix(), "tok": m.requester.Token}
@@ -117,7 +118,7 @@ func forge(t *testing.T, m *minion, id any, where string, load map[string]any) m
 		inner[k] = v
 	}
 	outer := map[string]any{"enc": "aes", "version": 3, "id": m.id}
-	old := m.requester.Version == 2 // names nobody outside
+	old := m.requester.Version == 2 // dialect 2 has no id outside
 	if old {
 		outer = map[string]any{"enc": "aes", "version": 2}
 	}
@@ -139,7 +140,8 @@ func forge(t *testing.T, m *minion, id any, where string, load map[string]any) m
 	return outer
 }
 
-// TestT2WeakKeys: keys that protect nothing are refused (CVE-2013-2228).
+// TestT2WeakKeys checks that the master refuses a minion's key that is too short, too long or not a key
+// (CVE-2013-2228).
 func TestT2WeakKeys(t *testing.T) {
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}})
 	m := r.newMinion("m", 1)
@@ -161,7 +163,8 @@ FPqri0cb2JZfXJ/DgYSF6vUpwmJG8wVQZKjeGcjDOL5UlsuusFncCzWBQ7RKNUSesmQRMSGkVb1/
 	}
 }
 
-// TestT3CompoundAndWrappedCalls: a rule is applied to every function of a compound command (CVE-2013-4435).
+// TestT3CompoundAndWrappedCalls checks that a peer rule is applied to every function of a compound job, and that no
+// rule allows the functions that publish jobs themselves (CVE-2013-4435).
 func TestT3CompoundAndWrappedCalls(t *testing.T) {
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
 		Minions: master.MinionOptions{Peer: map[string][]any{"web.*": {"test.ping", `test\.echo`},
@@ -183,7 +186,7 @@ func TestT3CompoundAndWrappedCalls(t *testing.T) {
 		}
 	}
 	if t.Failed() {
-		return // those jobs are on their way
+		return // jobs that should have been refused are being delivered
 	}
 	got := pub(web, "test.ping,test.echo", "", "hi")
 	if jid, _ := got["jid"].(string); !protocol.ValidJID(jid) || !cmp.Equal(got["minions"], any([]any{"db", "web1"})) {
@@ -195,7 +198,7 @@ func TestT3CompoundAndWrappedCalls(t *testing.T) {
 	}
 }
 
-// TestT5ForeignNames: no minion acts under another one's id (CVE-2013-4439, CVE-2024-38822).
+// TestT5ForeignNames checks that a minion cannot act under another minion's id (CVE-2013-4439, CVE-2024-38822).
 func TestT5ForeignNames(t *testing.T) {
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}, CacheDir: t.TempDir(),
 		Files: master.FileOptions{Recv: true}})
@@ -213,7 +216,7 @@ func TestT5ForeignNames(t *testing.T) {
 	if got := a.must(map[string]any{"cmd": "_mine_get", "tgt": "*", "fun": "f"}); !cmp.Equal(got, any(map[string]any{"b": "b's"})) {
 		t.Fatal(got)
 	}
-	// The sender's session decides whose return it is; the load's fields do not.
+	// The sender's session determines whose return it is, not the fields of the load.
 	ev := r.Events().Subscribe(events.SubscribeOptions{Prefix: "salt/job/"})
 	defer ev.Close()
 	jid := string(protocol.NewJID(time.Now()))
@@ -223,7 +226,8 @@ func TestT5ForeignNames(t *testing.T) {
 	}
 }
 
-// TestT11MalformedSignIns: no request ends the master, or leaves something behind (CVE-2017-14696, CVE-2023-20897).
+// TestT11MalformedSignIns checks that a malformed request does not stop the master, delay other minions for long, or
+// leave a goroutine behind (CVE-2017-14696, CVE-2023-20897).
 func TestT11MalformedSignIns(t *testing.T) {
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
 		Security: master.SecurityOptions{AuthRate: -1},
@@ -278,8 +282,8 @@ func TestT11MalformedSignIns(t *testing.T) {
 	eventually(t, "no goroutine is left", func() bool { return runtime.NumGoroutine() <= before+8 })
 }
 
-// TestCVE_2020_11651_NothingInTheClear is T13: without encryption only _auth and ping are answered, whatever the
-// function's name.
+// TestCVE_2020_11651_NothingInTheClear covers T13: without encryption only _auth and ping are answered, whatever the
+// name of the function.
 func TestCVE_2020_11651_NothingInTheClear(t *testing.T) {
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}})
 	m := r.accepted("m", 1)
@@ -307,13 +311,13 @@ func TestCVE_2020_11651_NothingInTheClear(t *testing.T) {
 	if d := cmp.Diff(any(map[string]any{"cmd": "ping", "x": "y"}), v); d != "" || err != nil {
 		t.Fatal(d, err)
 	}
-	// An enc that is neither of the two reaches no table of functions.
+	// A request whose enc is neither clear nor aes is refused.
 	for _, enc := range []any{"", "Clear", "clear ", "pub", "aes\x00", nil, int64(1)} {
 		if v, err := m.sendValue(map[string]any{"enc": enc, "load": map[string]any{"cmd": "ping"}, "version": 3, "id": "m"}); err != nil || v != "bad load" {
 			t.Errorf("enc %v: %v %v", enc, v, err)
 		}
 	}
-	// Encrypted requests find clear functions no more than the other way round.
+	// An encrypted request cannot call the clear functions either.
 	for _, name := range []string{"publish", "ping", "_auth", "wheel", "runner", "", "x", "__class__"} {
 		v, err := m.call(map[string]any{"cmd": name})
 		if name == "" {
@@ -325,8 +329,8 @@ func TestCVE_2020_11651_NothingInTheClear(t *testing.T) {
 	}
 }
 
-// TestCVE_2020_11652_FileTraversal is T14 through the requests of a minion; also CVE-2024-22232 and CVE-2021-25282. The
-// 2,000 spellings are tried in package fileserver.
+// TestCVE_2020_11652_FileTraversal covers T14 for the requests of a minion, and also CVE-2024-22232 and
+// CVE-2021-25282. Package fileserver tests 2,000 spellings of such paths.
 func TestCVE_2020_11652_FileTraversal(t *testing.T) {
 	base := t.TempDir()
 	root := filepath.Join(base, "root")
@@ -354,7 +358,8 @@ func TestCVE_2020_11652_FileTraversal(t *testing.T) {
 	}
 }
 
-// TestCVE_2024_38824_PushTraversal is T14 for cp.push: off by default, confined and bounded when on.
+// TestCVE_2024_38824_PushTraversal covers T14 for cp.push. It is off by default. When it is on, it writes only below
+// the minion's directory, up to a limit for each file and a quota.
 func TestCVE_2024_38824_PushTraversal(t *testing.T) {
 	off := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
 		CacheDir: t.TempDir()})
@@ -403,7 +408,7 @@ func TestCVE_2024_38824_PushTraversal(t *testing.T) {
 	if d := cmp.Diff(before, tree(t, base)); d != "" {
 		t.Errorf("files changed:\n%s", d)
 	}
-	// etc and etc/motd count 4 KiB each.
+	// etc and etc/motd count as 4 KiB each.
 	if v := push(m, 0, strings.Repeat("x", 20<<10), "a"); v != true {
 		t.Fatal("within the quota:", v)
 	}
@@ -418,8 +423,8 @@ func TestCVE_2024_38824_PushTraversal(t *testing.T) {
 	}
 }
 
-// TestT12NothingElseListens: an embedded master opens only its two ports, whatever is installed on the host. So the
-// flaws of salt-api (CVE-2020-16846, CVE-2020-25592 and others) do not apply.
+// TestT12NothingElseListens checks that an embedded master opens only its two ports. The flaws of salt-api
+// (CVE-2020-16846, CVE-2020-25592 and others) therefore do not apply to it.
 func TestT12NothingElseListens(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("counts sockets in /proc")

@@ -23,7 +23,7 @@ import (
 
 const sealing = "a sealing key for tests"
 
-// openStore opens a database once more.
+// openStore opens the database at path and closes it at the end of the test.
 func openStore(t testing.TB, path string) store.Store {
 	t.Helper()
 	s, err := sqlite.Open(path)
@@ -38,7 +38,7 @@ func openStore(t testing.TB, path string) store.Store {
 	return s
 }
 
-// equals starts n masters over one database, and returns once each receives the others' messages.
+// equals starts n masters over one database, and returns when each of them receives the messages of the others.
 func equals(t testing.TB, n int, o master.Options) []*rig {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "db")
@@ -71,7 +71,7 @@ func equals(t testing.TB, n int, o master.Options) []*rig {
 	return out
 }
 
-// at returns the minion as it talks to another master, without a sign-in there.
+// at returns the same minion, connected to another master. It does not sign in there.
 func (m *minion) at(r *rig) *minion {
 	m.t.Helper()
 	other := &minion{t: m.t, rig: r, id: m.id, key: m.key, signed: m.signed, requester: m.requester}
@@ -83,8 +83,8 @@ func (m *minion) at(r *rig) *minion {
 	return other
 }
 
-// TestEqualMastersServeAnyMinion: a session of one master is valid at all of them, and so is what the minion stored
-// at one.
+// TestEqualMastersServeAnyMinion checks that a minion's session is valid at every master of a database, and that the
+// data that it stored at one master is available at all.
 func TestEqualMastersServeAnyMinion(t *testing.T) {
 	all := equals(t, 3, master.Options{Keys: master.KeyOptions{AutoAccept: true},
 		Minions: master.MinionOptions{MineGet: map[string][]string{".*": {".*"}}}})
@@ -112,8 +112,8 @@ func TestEqualMastersServeAnyMinion(t *testing.T) {
 	})
 }
 
-// TestEqualMastersSharePresence: each master knows which minions are connected to any of them, and that a master
-// that is gone has none.
+// TestEqualMastersSharePresence checks that each master knows which minions are connected to any of the masters, and
+// forgets the minions of a master that has stopped.
 func TestEqualMastersSharePresence(t *testing.T) {
 	all := equals(t, 3, master.Options{Keys: master.KeyOptions{AutoAccept: true}})
 	present := func(i int, want ...string) {
@@ -134,8 +134,8 @@ func TestEqualMastersSharePresence(t *testing.T) {
 	present(2)
 }
 
-// TestEqualMastersKnowTheirSubscribers: over zeromq, where a connection carries no id, each master identifies its
-// own subscribers, so that a job for one minion goes over its connection alone.
+// TestEqualMastersKnowTheirSubscribers checks that over zeromq, where a connection carries no id, each master
+// identifies its own subscribers, so that a job for one minion is sent over that minion's connection only.
 func TestEqualMastersKnowTheirSubscribers(t *testing.T) {
 	all := equals(t, 2, master.Options{Keys: master.KeyOptions{AutoAccept: true},
 		Network: master.NetworkOptions{Listen: zeromq.Listen}})
@@ -160,12 +160,13 @@ func TestEqualMastersKnowTheirSubscribers(t *testing.T) {
 			return p.JID
 		}
 		first := run(all[1], "one")
-		run(all[1], "two") // what was sent before it has arrived
+		run(all[1], "two") // when this job has returned, the first would have arrived too
 		return got(one, first) && !got(two, first)
 	})
 }
 
-// TestEqualMastersShareJobs: a job ordered at one master reaches minions of another one, and its result comes back.
+// TestEqualMastersShareJobs checks that a job that is published at one master reaches the minions of the others, and
+// that their results come back.
 func TestEqualMastersShareJobs(t *testing.T) {
 	all := equals(t, 3, master.Options{Keys: master.KeyOptions{AutoAccept: true}})
 	large := strings.Repeat("x", 100_000)
@@ -202,7 +203,8 @@ func TestEqualMastersShareJobs(t *testing.T) {
 	}
 }
 
-// TestEqualMastersRefuseRepeatedRequests: what was recorded on the way to one master is not taken by another one.
+// TestEqualMastersRefuseRepeatedRequests checks that a request that was recorded on its way to one master is refused
+// by another one.
 func TestEqualMastersRefuseRepeatedRequests(t *testing.T) {
 	all := equals(t, 2, master.Options{Keys: master.KeyOptions{AutoAccept: true}})
 	m := all[0].accepted("m", 1)
@@ -237,7 +239,8 @@ func TestEqualMastersRefuseRepeatedRequests(t *testing.T) {
 	}
 }
 
-// TestEqualMastersShareEvents: listeners at one master receive each event of another's minions once.
+// TestEqualMastersShareEvents checks that subscribers at one master receive each event of another master's minions
+// once.
 func TestEqualMastersShareEvents(t *testing.T) {
 	all := equals(t, 2, master.Options{Keys: master.KeyOptions{AutoAccept: true}})
 	here := all[0].Events().Subscribe(events.SubscribeOptions{Prefix: "my/"})
@@ -263,7 +266,8 @@ func TestEqualMastersShareEvents(t *testing.T) {
 	}
 }
 
-// TestEqualMastersForgetAKey: a key that is deleted at one master is worth nothing at another, and all have a new shared key.
+// TestEqualMastersForgetAKey checks that a key that is deleted at one master is no longer valid at another, and that
+// all masters get a new shared key.
 func TestEqualMastersForgetAKey(t *testing.T) {
 	all := equals(t, 2, master.Options{Keys: master.KeyOptions{AutoAccept: true}})
 	m := all[0].accepted("m", 1)
@@ -296,7 +300,7 @@ func TestEqualMastersForgetAKey(t *testing.T) {
 	}
 }
 
-// TestEqualMastersClockJumpsBack: a minion whose clock jumps back gets a new session at all masters.
+// TestEqualMastersClockJumpsBack checks that a minion whose clock jumps back gets a new session at all masters.
 func TestEqualMastersClockJumpsBack(t *testing.T) {
 	all := equals(t, 2, master.Options{Keys: master.KeyOptions{AutoAccept: true}})
 	m := all[0].accepted("m", 1)
@@ -330,8 +334,8 @@ func TestEqualMastersClockJumpsBack(t *testing.T) {
 	}
 }
 
-// TestSealing: the private parts in the database can be opened with the right key only, and can be sealed again
-// with another.
+// TestSealing checks that the private keys in the database can be opened only with the right sealing key, and can be
+// sealed again with a new one.
 func TestSealing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "db")
 	open := func(s master.Shared) (string, error) {
@@ -352,7 +356,7 @@ func TestSealing(t *testing.T) {
 	if _, err := open(master.Shared{Key: []byte("short")}); err == nil {
 		t.Fatal("a short key is taken")
 	}
-	for range 2 { // the second time the old key is not needed, but does no harm
+	for range 2 { // the second time the former key is not needed, but does no harm
 		if again, err := open(master.Shared{Key: []byte("another key for sealing"), Former: [][]byte{[]byte(sealing)}}); err != nil || again != first {
 			t.Fatal(err)
 		}
@@ -365,8 +369,8 @@ func TestSealing(t *testing.T) {
 	}
 }
 
-// TestRecoveredReturnIsToldEverywhere: a return that one master recovered by a query is announced by every other
-// master too, once by each.
+// TestRecoveredReturnIsToldEverywhere checks that a return that one master recovers by a query is announced once by
+// each master.
 func TestRecoveredReturnIsToldEverywhere(t *testing.T) {
 	o := orderOptions()
 	o.Jobs.GatherTimeout = 50 * time.Millisecond
@@ -395,7 +399,7 @@ func TestRecoveredReturnIsToldEverywhere(t *testing.T) {
 	if res := waitFor(t, all[0], "o", "m"); res.Status != master.Returned || res.Return != "kept" {
 		t.Fatalf("%+v", res)
 	}
-	// Later events arrive after it.
+	// This event arrives after the return, so each loop below ends with it.
 	m.must(map[string]any{"cmd": "_minion_event", "tag": "end", "data": map[string]any{}})
 	for i, sub := range subs {
 		n := 0

@@ -11,8 +11,8 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/tcp"
 )
 
-// TestTCPMinionsWithStalePresence: a minion that reports its presence under the shared key from before a restart
-// still gets jobs for its id, and so do identified minions.
+// TestTCPMinionsWithStalePresence checks that a minion that reports its presence under the shared key from before a
+// restart still gets the jobs for its id, and that identified minions do too.
 func TestTCPMinionsWithStalePresence(t *testing.T) {
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
 		Network: master.NetworkOptions{Listen: tcp.Listen}})

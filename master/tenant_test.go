@@ -15,8 +15,8 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/zeromq"
 )
 
-// TestPresentMinionsGetJobs: a tenant's minion that has signed in is present only once jobs can reach it, at each
-// of several masters.
+// TestPresentMinionsGetJobs checks that a tenant's minion that has signed in is present only when jobs can reach it,
+// at each of several masters.
 func TestPresentMinionsGetJobs(t *testing.T) {
 	o := orderOptions()
 	o.Network.Advertise, o.Network.Listen = []string{"salt.example"}, zeromq.Listen
@@ -44,7 +44,8 @@ func TestPresentMinionsGetJobs(t *testing.T) {
 	}
 }
 
-// TestTenants: a tenant sees its own minions, jobs and events only, and its minions see only each other.
+// TestTenants checks that a tenant sees only its own minions, jobs and events, and that its minions see only each
+// other.
 func TestTenants(t *testing.T) {
 	o := orderOptions()
 	o.Network.Advertise, o.Minions.Peer = []string{"salt.example"}, map[string][]any{".*": {".*"}}
@@ -109,7 +110,7 @@ func TestTenants(t *testing.T) {
 	}
 
 	t.Run("orders of nobody's", func(t *testing.T) {
-		const id = "blue/release" // looks like blue's own
+		const id = "blue/release" // blue's order "release" has the same id in the store
 		if _, err := r.PlaceOrder(within(t), master.Order{ID: id, Job: master.Job{Fun: "job.secret", Tgt: "red", TgtType: "list"}}); err != nil {
 			t.Fatal(err)
 		}
@@ -148,7 +149,7 @@ func TestTenants(t *testing.T) {
 				t.Error(tgt, err)
 			}
 		}
-		// Another tenant's minion does not differ from one that does not exist.
+		// A minion of another tenant looks the same as one that does not exist.
 		for _, id := range []string{"r1", "nobody"} {
 			if p, err := blue.Publish(within(t), master.Job{Fun: "job.blue", Tgt: "b1," + id, TgtType: "list"}); err != nil || !slices.Equal(p.Missing, []string{id}) {
 				t.Error(p, err)
@@ -185,7 +186,8 @@ func TestTenants(t *testing.T) {
 				t.Error(out, err)
 			}
 		}
-		// For another tenant the same id is another order. Minions of other tenants are refused like unknown ones.
+		// For another tenant, the same id is another order. Minions of other tenants are refused in the same way as
+		// unknown ones.
 		second, err := red.RunOrder(ctx, master.Order{ID: "o", Job: master.Job{Fun: "job.other", Tgt: "r1,b1,nobody", TgtType: "list"}})
 		if err != nil || second.Results["r1"].Status != master.Returned || second.Results["b1"].Status != master.Refused || second.Results["nobody"].Status != master.Refused ||
 			second.Results["b1"].Reason != second.Results["nobody"].Reason {

@@ -14,10 +14,10 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// TestTenantsKeys: a minion reads nothing that is published for another tenant: no function, argument, id or
-// target. This includes a minion that does not identify itself and so is sent everything that is not for one
-// connection. It cannot decrypt what it records. An operator's job goes to all minions and does not show any of
-// them the others' ids.
+// TestTenantsKeys checks that a minion cannot read anything that is published for another tenant: no function,
+// argument, id or target. One of the minions does not identify itself. It receives everything that is not sent to a
+// single connection, but it cannot decrypt it. An operator's job goes to all minions and does not show them the ids
+// of each other.
 func TestTenantsKeys(t *testing.T) {
 	for name, tr := range transports {
 		t.Run(name, func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestTenantsKeys(t *testing.T) {
 				if _, err := m.pillar(object{"grains": object{"os": "Debian", "kind": id}}); err != nil {
 					t.Fatal(err)
 				}
-				keys[id] = m.signed.AES // from now on its own, for it may sign in again
+				keys[id] = m.signed.AES // read before subscribe, because the minion may sign in again then
 				all[id] = m.subscribe()
 			}
 			for _, pair := range [][2]string{{"red1", "blue1"}, {"red1", "free1"}, {"blue1", "free1"}} {
@@ -73,11 +73,11 @@ func TestTenantsKeys(t *testing.T) {
 			if err != nil || out.Results["blue1"].Status != master.Returned {
 				t.Fatal(out, err)
 			}
-			// The operator's.
+			// The operator's jobs go to the minions of all tenants.
 			for i, j := range []master.Job{{Tgt: "*"}, {Tgt: "L@red1,blue1,blue2,free1 or os:x", TgtType: "compound"}, {Tgt: "os:Debian", TgtType: "grain"},
 				{Tgt: []any{"red1", "blue1", "blue2", "free1"}, TgtType: "list"}} {
 				j.Fun = fmt.Sprintf("job.everybody_%d", i)
-				j.Timeout, j.GatherTimeout = 1e9, 1e9 // the silent one is awaited no longer
+				j.Timeout, j.GatherTimeout = 1e9, 1e9 // do not wait long for the silent minion
 				res, err := r.Run(within(t), j)
 				if err != nil {
 					t.Fatal(err)
@@ -106,8 +106,8 @@ func TestTenantsKeys(t *testing.T) {
 	}
 }
 
-// TestTenantsKeysOnTheWire: what is sealed for a tenant opens under no key that another minion has, and what a minion seals with the key of another
-// tenant names it nowhere. A new shared key is a new one for each tenant.
+// TestTenantsKeysOnTheWire checks that a publish for a tenant cannot be decrypted with the shared key of any other
+// minion, and that Rotate gives each tenant a new shared key.
 func TestTenantsKeysOnTheWire(t *testing.T) {
 	o := orderOptions()
 	o.Keys.AutoAccept, o.Network.Advertise = true, []string{"salt.example"}
@@ -143,7 +143,8 @@ func TestTenantsKeysOnTheWire(t *testing.T) {
 	}
 }
 
-// TestEqualMastersHaveTheTenantsKeys: masters of one database give a tenant's minions one key.
+// TestEqualMastersHaveTheTenantsKeys checks that all masters of a database use the same shared key for the minions of
+// a tenant.
 func TestEqualMastersHaveTheTenantsKeys(t *testing.T) {
 	all := equals(t, 2, master.Options{Keys: master.KeyOptions{AutoAccept: true},
 		Network: master.NetworkOptions{Advertise: []string{"salt.example"}}})

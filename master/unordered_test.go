@@ -11,13 +11,13 @@ import (
 	"github.com/brine-salt/brine/protocol"
 )
 
-// returns is the load of a return with a result of n bytes.
+// returns builds the load of a return with a result of n bytes.
 func returns(id string, jid protocol.JID, n int) map[string]any {
 	return protocol.Return{JID: jid, ID: id, Fun: "test.echo", Return: strings.Repeat("x", n), Success: true}.Load()
 }
 
-// TestBatchUnderOneJobID: minions that were added to a job later are expected, although its target names only the
-// first ones.
+// TestBatchUnderOneJobID checks that minions that a later publish adds to a job are expected, although the job's
+// target names only the first ones.
 func TestBatchUnderOneJobID(t *testing.T) {
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}, CacheDir: t.TempDir(),
 		Local: &master.Local{SockDir: shortDir(t), AnyHost: true}})
@@ -43,7 +43,7 @@ func TestBatchUnderOneJobID(t *testing.T) {
 	}
 }
 
-// TestJobsHaveABoundByDefault: without MaxBytes the database may take a part of its disk.
+// TestJobsHaveABoundByDefault checks that without MaxBytes the database may use only a part of its disk.
 func TestJobsHaveABoundByDefault(t *testing.T) {
 	s, err := sqlite.Open(filepath.Join(t.TempDir(), "jobs.sqlite"))
 	if err != nil {
@@ -55,7 +55,8 @@ func TestJobsHaveABoundByDefault(t *testing.T) {
 	}
 }
 
-// TestEmptyPushedFilesCount: files without content, and directories for them, use up the quota, also after a restart.
+// TestEmptyPushedFilesCount checks that empty files and their directories count towards the quota, also after a
+// restart.
 func TestEmptyPushedFilesCount(t *testing.T) {
 	o := master.Options{Keys: master.KeyOptions{AutoAccept: true}, CacheDir: t.TempDir(),
 		PKIDir: filepath.Join(t.TempDir(), "pki"),
@@ -92,7 +93,8 @@ func TestEmptyPushedFilesCount(t *testing.T) {
 	}
 }
 
-// TestNamesOfPushedFiles: operators see them in their terminals.
+// TestNamesOfPushedFiles checks that a pushed file cannot have control characters in its name, because operators see
+// the names in their terminals.
 func TestNamesOfPushedFiles(t *testing.T) {
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}, CacheDir: t.TempDir(),
 		Files: master.FileOptions{Recv: true}})
