@@ -20,12 +20,13 @@ func parseAddress(v any) (addr netip.Addr, text string, ok bool) {
 		addr = netip.AddrFrom4([4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)})
 		return addr, addr.String(), true
 	}
-	// Text that is neither an address nor one with a prefix is no error here: the filters return None for it.
+	// Text that is neither an address nor an address with a prefix is not an error here: the filters return None for
+	// it.
 	s, err := textArg(v)
 	if err != nil {
 		return addr, "", false
 	}
-	// An address without a prefix is what most callers have.
+	// Most callers have an address without a prefix.
 	if addr, err := netip.ParseAddr(s); err == nil {
 		return addr, showAddress(addr), true
 	}
@@ -44,7 +45,7 @@ func showAddress(a netip.Addr) string {
 	return a.String()
 }
 
-// parsePrefix reads an address with a prefix length or a mask. An address alone is a network of itself.
+// parsePrefix reads an address with a prefix length or a mask. An address without either is a network of one address.
 func parsePrefix(s string) (netip.Prefix, error) {
 	if p, err := netip.ParsePrefix(s); err == nil {
 		return p, nil
@@ -62,7 +63,7 @@ func parsePrefix(s string) (netip.Prefix, error) {
 		return netip.Prefix{}, errors.New("bad mask")
 	}
 	b := m.As4()
-	// Size is 0, 0 for a mask whose ones are not together.
+	// Size returns 0, 0 for a mask whose one bits are not contiguous.
 	ones, bits := net.IPMask(b[:]).Size()
 	if bits == 0 { // it may be a host mask, as in 10.0.0.0/0.0.0.255
 		for i := range b {
@@ -90,7 +91,7 @@ func isPrivate(a netip.Addr) bool {
 		return inNetworks(a, "0.0.0.0/8", "10.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/29", "192.0.0.170/31",
 			"192.0.2.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4", "255.255.255.255/32")
 	}
-	// An IPv4 address in an IPv6 one counts as the IPv4 address.
+	// An IPv4-mapped IPv6 address counts as the IPv4 address.
 	if a.Is4In6() {
 		return isPrivate(a.Unmap())
 	}
@@ -138,7 +139,7 @@ func matchAddress(v any, version int, options string) any {
 	if !ok || a.Is4() != (version == 4) {
 		return nil
 	}
-	// All options must fit, and blanks around the commas do not count.
+	// All options must match. Blanks around the commas are ignored.
 	if options != "" {
 		for o := range strings.SplitSeq(options, ",") {
 			if !addressOption(strings.TrimSpace(o), a) {
@@ -149,10 +150,10 @@ func matchAddress(v any, version int, options string) any {
 	return text
 }
 
-// matchAddresses is ipv4, ipv6 and, with version 0, ipaddr. For a text it returns a text or nil, for a list those
-// that fit.
+// matchAddresses implements the filters ipv4, ipv6 and, with version 0, ipaddr. For a text it returns a text or nil,
+// for a list the addresses that match.
 func matchAddresses(v any, version int, options string) any {
-	// ipaddr joins both versions, if v is a list.
+	// For a list, ipaddr returns the matches of both versions.
 	if version == 0 {
 		x, y := matchAddresses(v, 4, options), matchAddresses(v, 6, options)
 		a, okA := x.(*pyobj.List)
@@ -165,7 +166,7 @@ func matchAddresses(v any, version int, options string) any {
 		}
 		return y
 	}
-	// Other types are None, as Python's isinstance checks leave them out.
+	// Values of other types result in None, because Salt's isinstance checks do not cover them.
 	switch v.(type) {
 	case string, pyobj.Markup, []byte:
 		return matchAddress(v, version, options)
@@ -193,7 +194,7 @@ func optionArg(v any) string {
 	return pyobj.Str(v)
 }
 
-// addressFilter returns a filter on addresses, or nil.
+// addressFilter returns the filter on addresses with that name, or nil.
 func addressFilter(name string) jinja.Filter {
 	// The version is the last digit of the name.
 	version := 0
@@ -229,7 +230,7 @@ func addressFilter(name string) jinja.Filter {
 	case "filter_by_networks":
 		return byNetworks
 	case "ipwrap":
-		// Only IPv6 addresses are put into brackets, which is what URLs need.
+		// Only IPv6 addresses need brackets in a URL.
 		return plainFilter(name, func(v any) (any, error) {
 			wrap := func(x any) any {
 				if a, _, ok := parseAddress(x); ok && !a.Is4() {
@@ -251,7 +252,7 @@ func addressFilter(name string) jinja.Filter {
 	return nil
 }
 
-// networkFilter implements ip_host, network_hosts and network_size. For a text it returns one value, for a list a
+// networkFilter implements ip_host, network_hosts and network_size. It returns one value for a text, and a list for a
 // list.
 func networkFilter(name string, v any, a jinja.Args) (any, error) {
 	args, err := a.Bind(name, []string{"options", "version"}, nil, nil)
@@ -261,7 +262,7 @@ func networkFilter(name string, v any, a jinja.Args) (any, error) {
 	version, _ := args[1].(int64)
 	found := matchAddresses(v, int(version), optionArg(args[0]))
 	var texts []any
-	// Nothing fits: None, as Salt's _filter_ipaddr returns.
+	// If nothing matches the result is None, as from Salt's _filter_ipaddr.
 	switch x := found.(type) {
 	case nil:
 		return nil, nil
@@ -298,7 +299,7 @@ func networkFilter(name string, v any, a jinja.Args) (any, error) {
 			out.Items = append(out.Items, hosts)
 		}
 	}
-	// A single address gets a single answer.
+	// For a single address the result is a single value.
 	switch v.(type) {
 	case *pyobj.List, pyobj.Tuple, *jinja.Iter:
 		return out, nil
@@ -306,10 +307,11 @@ func networkFilter(name string, v any, a jinja.Args) (any, error) {
 	return out.Items[0], nil
 }
 
-// maxHosts bounds the filter network_hosts, as an IPv6 network has any number of them.
+// maxHosts limits the filter network_hosts, because an IPv6 network can have any number of hosts.
 const maxHosts = 1 << 20
 
-// hostsOf returns the addresses of a network without its own and, for IPv4, the broadcast address.
+// hostsOf returns the addresses of a network without the network's own address and, for IPv4, without the broadcast
+// address.
 func hostsOf(p netip.Prefix) (*pyobj.List, error) {
 	p = p.Masked()
 	free := p.Addr().BitLen() - p.Bits()
@@ -321,7 +323,7 @@ func hostsOf(p netip.Prefix) (*pyobj.List, error) {
 	at := p.Addr()
 	for i := range total {
 		network, broadcast := i == 0, i == total-1 && p.Addr().Is4()
-		// Networks of one or two addresses have nothing but hosts.
+		// In a network of one or two addresses all addresses are hosts.
 		if total <= 2 || !network && !broadcast {
 			out.Items = append(out.Items, showAddress(at))
 		}
@@ -342,7 +344,7 @@ func byNetworks(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Strict, as in Python: host bits are an error.
+	// Host bits are an error, as in Python's strict mode.
 	var networks []netip.Prefix
 	for _, x := range list {
 		p, err := parsePrefix(pyobj.Str(x))
@@ -377,7 +379,7 @@ func byNetworks(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 		}
 		return out, nil
 	}
-	// Only these types, as Salt checks them one by one.
+	// Salt checks for exactly these types.
 	switch x := v.(type) {
 	case *pyobj.Dict:
 		out := &pyobj.Dict{}

@@ -17,8 +17,8 @@ import (
 	"github.com/brine-salt/brine/states/render/jinja"
 )
 
-// TestTemplateBombs: the limit covers the sum of all that a template creates, so that no template exhausts the
-// host's memory or processor time.
+// TestTemplateBombs checks that the limit covers the sum of everything that a template creates, so that no template
+// can exhaust the host's memory or processor time.
 func TestTemplateBombs(t *testing.T) {
 	for name, text := range map[string]string{
 		"permutations of 5,000":  "{{ range(5000)|list|permutations|list|length }}",
@@ -61,7 +61,7 @@ func TestTemplateBombs(t *testing.T) {
 			if took := cpuTime(t) - begun; took > maxBombTime {
 				t.Errorf("it took %v of a processor", took)
 			}
-			// Garbage of the collector's next round comes on top.
+			// The memory also contains garbage that the collector has not freed yet.
 			if got := <-peak; got > 3*jinja.MaxMade {
 				t.Errorf("it took %d MB", got>>20)
 			}
@@ -69,8 +69,8 @@ func TestTemplateBombs(t *testing.T) {
 	}
 }
 
-// TestPrintedTexts: the text of a dict, and of a value that contains one, has a limit in bytes and in depth,
-// wherever it is exceeded.
+// TestPrintedTexts checks that the text of a dict, and of a value that contains one, is limited in bytes and in
+// depth, at every place where a limit can be exceeded.
 func TestPrintedTexts(t *testing.T) {
 	long := &pyobj.List{}
 	piece := strings.Repeat("x", 1<<20)
@@ -117,7 +117,8 @@ func TestPrintedTexts(t *testing.T) {
 	}
 }
 
-// TestSearchForDicts: a list that holds another twice, and so on, is searched once, though it has 2 to the power of 24 places.
+// TestSearchForDicts checks that a list that is nested twice at each of 24 levels is searched once at each level, and
+// not 2 to the power of 24 times.
 func TestSearchForDicts(t *testing.T) {
 	v := any(pyobj.Tuple{"text"})
 	for range 24 {
@@ -132,10 +133,11 @@ func TestSearchForDicts(t *testing.T) {
 	}
 }
 
-// maxBombTime is what a bomb may cost of a processor until its limit stops it; it is 5 s under the race detector, less than 2 s without.
+// maxBombTime limits the processor time until a template reaches its limit. It is less than 2 s, and 5 s under the
+// race detector.
 const maxBombTime = 15 * time.Second
 
-// cpuTime is what the process has used of a processor.
+// cpuTime returns the processor time that the process has used.
 func cpuTime(t *testing.T) time.Duration {
 	t.Helper()
 	var u unix.Rusage

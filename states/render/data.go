@@ -24,12 +24,12 @@ func textOf(in any, name string) (string, error) {
 	return "", modules.Errorf("cannot render with %s: the renderer before it did not return text", name)
 }
 
-// marker points at the line in an excerpt; stock's own.
+// marker points at the line in an excerpt, as in stock.
 const marker = "    <======================"
 
 // Excerpt returns a line of a text with five lines before and after it (salt.utils.stringutils.get_context). more
-// means that the text goes on after what was passed, which shows as "[...]". A line outside of the text returns the
-// whole text.
+// means that the original continues after text, which is shown as "[...]". If line is outside the text, the result is
+// the whole text.
 func Excerpt(text string, line int, more bool) string {
 	const around = 5
 	// Python's splitlines, which also ends lines at form feeds and other separators.
@@ -51,7 +51,7 @@ func Excerpt(text string, line int, more bool) string {
 		b.WriteByte('\n')
 	}
 	if past := line + around - len(lines); past == 1 && more && strings.HasSuffix(text, "\n") {
-		b.WriteString("\n[...]\n") // the part that is not shown begins with the end of a line
+		b.WriteString("\n[...]\n") // the part that is left out begins with a line end
 	} else if end < len(lines) || past == 0 && more {
 		b.WriteString("[...]\n")
 	}
@@ -70,11 +70,11 @@ func renderYAML(_ context.Context, _ *modules.Call, _ *modules.Template, in any,
 	switch {
 	case errors.As(err, &e) && e.Class == "ScannerError":
 		msg := e.Problem
-		// Stock rewords this one, as tabs are the most frequent mistake.
+		// Stock rewords this error, because tabs are the most frequent mistake.
 		if msg == `found character '\t' that cannot start any token` {
 			msg = "Illegal tab character"
 		}
-		// PyYAML's C scanner keeps no text to show an excerpt of.
+		// PyYAML's C scanner does not keep the text for an excerpt.
 		return nil, &modules.RenderError{Msg: msg, Line: e.Line, Text: msg, Err: err}
 	case e != nil && (e.Class == "ComposerError" || e.Class == "ReaderError"):
 		// Salt's renderer catches neither of these, nor the Python errors below.

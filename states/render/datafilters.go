@@ -56,7 +56,7 @@ func dataFilter(name string) jinja.Filter {
 			if err != nil {
 				return nil, err
 			}
-			// Counted by truth, not by equality with True.
+			// Items are counted by their truth value, not by equality with True.
 			n := int64(0)
 			for _, x := range items {
 				yes, err := jinja.Truth(x)
@@ -91,8 +91,8 @@ func dataFilter(name string) jinja.Filter {
 					path = append(path, pyobj.Str(x))
 				}
 			}
-			// A path that leads nowhere is the default, also if it leads through something that is not a dict or
-			// list.
+			// If the path does not exist the result is the default, also if the path leads through a value that is
+			// not a dict or list.
 			if x, ok := nested.FollowObject(v, path); ok {
 				return x, nil
 			}
@@ -128,7 +128,7 @@ func dataFilter(name string) jinja.Filter {
 			if err != nil {
 				return nil, err
 			}
-			// Sorted by the lower-case text, not by locale.
+			// The items are sorted by their lower-case text, not by locale.
 			out, err := jinja.SortItems(items, func(x any) (any, error) {
 				s, err := textArg(x)
 				if err != nil {
@@ -197,7 +197,7 @@ func toFloats(v any) any {
 func toIntegers(v any) any {
 	switch v := v.(type) {
 	case float64:
-		// Beyond 2**53 a float no longer tells which integer it was.
+		// Beyond 2**53 a float no longer identifies one integer.
 		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
 			return int64(v)
 		}
@@ -213,7 +213,7 @@ func toIntegers(v any) any {
 	return v
 }
 
-// isIter reports whether a value can be gone through, text excepted (salt.utils.data.is_iter).
+// isIter reports whether Python can iterate over a value, text excepted (salt.utils.data.is_iter).
 func isIter(v any) bool {
 	switch v.(type) {
 	case string, pyobj.Markup:
@@ -272,7 +272,7 @@ func compareLists(r *jinja.Run, v any, a jinja.Args) (any, error) {
 			return err
 		}
 		for _, x := range items {
-			// Membership, not a count: repeated members are compared once.
+			// Members are looked up, not counted, so repeated members make no difference.
 			if found, err := r.Contains(other, x); err != nil {
 				return err
 			} else if found {
@@ -293,7 +293,7 @@ func compareLists(r *jinja.Run, v any, a jinja.Args) (any, error) {
 	return out, note("old", v, args[0])
 }
 
-// encodeText turns all text in a value into bytes. Below 200 levels it stops, since a list may contain itself.
+// encodeText converts all text in a value to bytes. It stops below 200 levels, because a list may contain itself.
 func encodeText(v any, depth int) any {
 	if depth > 200 {
 		return v
@@ -322,7 +322,7 @@ func encodeText(v any, depth int) any {
 	return v
 }
 
-// mysqlToDict reads the table that mysql prints: rows by the value of one column.
+// mysqlToDict parses the table that mysql prints and returns its rows by the value of one column.
 func mysqlToDict(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	args, err := a.Bind("mysql_to_dict", []string{"key"})
 	if err != nil {
@@ -393,7 +393,7 @@ func flattenFilter(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	seen := map[any]bool{}
 	var walk func(v any, levels int64, all bool) error
 	walk = func(v any, levels int64, all bool) error {
-		// The same list twice is taken for a cycle, as in Salt.
+		// The same list a second time is treated as a cycle, as in Salt.
 		if l, ok := v.(*pyobj.List); ok {
 			if seen[l] {
 				return raiseAs("RecursionError", "Reference cycle detected. Check input list.")
@@ -463,7 +463,7 @@ func randomSample(name string) jinja.Filter {
 			return nil, raiseAs("ValueError", "Sample larger than population or is negative")
 		}
 		var picks []int
-		// Without a seed the order is really random.
+		// Without a seed the order is random.
 		if seed := args[len(args)-1]; seed == nil {
 			picks = rand.Perm(len(items))[:n]
 		} else {
@@ -486,7 +486,7 @@ func randomSample(name string) jinja.Filter {
 	}
 }
 
-// toEntries turns a dict or list into a list of key and value, as jq does.
+// toEntries converts a dict or list to a list of dicts with a key and a value, as jq does.
 func toEntries(v any) (any, error) {
 	out := &pyobj.List{Items: []any{}}
 	switch v := v.(type) {
@@ -512,7 +512,7 @@ func fromEntries(v any) (any, error) {
 		return nil, err
 	}
 	out := &pyobj.Dict{}
-	// An entry is a dict, or anything from which a dict can be made.
+	// An entry is a dict, or a value from which Python can create a dict.
 	for _, x := range items {
 		entry, ok := x.(*pyobj.Dict)
 		if !ok {
@@ -532,7 +532,7 @@ func fromEntries(v any) (any, error) {
 				return nil, err
 			}
 		}
-		// get looks a key up without case; the last one counts.
+		// get looks up a key without regard to case. The last match counts.
 		get := func(name string) any {
 			var found any
 			for k, v := range entry.All() {

@@ -11,7 +11,7 @@ import (
 // noItems returns the error of setting a key in a value that is not a dict. look is set if Python looks the key up
 // before it sets it, which may fail first.
 func noItems(r *jinja.Run, v any, key string, look bool) error {
-	// Membership first: it fails for types that lack it.
+	// The membership test comes first, because it fails for types that do not support it.
 	if look {
 		if found, err := r.Contains(v, key); err != nil {
 			return err
@@ -28,8 +28,8 @@ func noItems(r *jinja.Run, v any, key string, look bool) error {
 	return raiseAs("TypeError", "'"+pyobj.TypeName(v)+"' object does not support item assignment")
 }
 
-// dictKeyFilter returns a filter that changes a value inside of nested dicts: how is set, update, append or extend.
-// The dict is changed in place.
+// dictKeyFilter returns a filter that changes a value inside nested dicts: how is set, update, append or extend. The
+// dict is changed in place.
 func dictKeyFilter(how string) jinja.Filter {
 	return func(r *jinja.Run, v any, a jinja.Args) (any, error) {
 		args, err := a.Bind(how+"_dict_key_value", []string{"keys", "value", "delimiter", "ordered_dict"}, ":", false)
@@ -53,7 +53,7 @@ func dictKeyFilter(how string) jinja.Filter {
 		if !ok {
 			return nil, noItems(r, v, path[0], how != "set" || len(path) > 1)
 		}
-		// Missing dicts on the way are created, and others values replaced.
+		// Missing dicts on the way are created, and other values on the way are replaced.
 		at := top
 		for _, k := range path[:len(path)-1] {
 			next, ok := at.Value(k).(*pyobj.Dict)
@@ -63,7 +63,7 @@ func dictKeyFilter(how string) jinja.Filter {
 			}
 			at = next
 		}
-		// The last key decides what may be done with the value.
+		// The value of the last key decides which operations are possible.
 		last, value := path[len(path)-1], args[1]
 		have := at.Value(last)
 		fail := func(format string, what any) error {
@@ -79,7 +79,7 @@ func dictKeyFilter(how string) jinja.Filter {
 				_ = at.Set(last, have)
 			}
 			d, ok := have.(*pyobj.Dict)
-			// Updating needs a dict, appending and extending a list.
+			// An update needs a dict; append and extend need a list.
 			if !ok {
 				return nil, fail("The last key contains a %s, which cannot update.", have)
 			}

@@ -57,7 +57,7 @@ func saltTest(name string) jinja.Test {
 	return nil
 }
 
-// raiseAs returns a Python exception of a class.
+// raiseAs returns a Python exception of the class kind.
 func raiseAs(kind, msg string) error { return &jinja.Error{Kind: kind, Msg: msg} }
 
 // exceptionOf returns an error of the regular expressions as Python's re.error.
@@ -95,7 +95,7 @@ func patternArgs(fn string, v any, a jinja.Args) (*pyre.Regexp, string, error) {
 	return re, text, err
 }
 
-// compilePattern compiles a regular expression of Python.
+// compilePattern compiles a Python regular expression.
 func compilePattern(rgx, ignoreCase, multiline any) (*pyre.Regexp, error) {
 	p, err := textArg(rgx)
 	if err != nil {

@@ -22,7 +22,7 @@ const (
 )
 
 // renderGPG decrypts the PGP messages in a text, or in the texts of data, with the program gpg
-// (salt/renderers/gpg.py). gpg is a program here as in Salt, since keys may be in its agent or on a card.
+// (salt/renderers/gpg.py). It runs a program, as Salt does, because the keys may be in gpg's agent or on a card.
 func renderGPG(ctx context.Context, c *modules.Call, t *modules.Template, in any, _ string) (any, error) {
 	// gpg is looked up once per run.
 	g := &gpg{ctx: ctx, c: c, program: c.Which("gpg")}
@@ -64,7 +64,7 @@ func eachTextIn(v any, depth int, replace func(v any) (any, error)) (any, error)
 	case pyobj.Markup:
 		return replace(string(v))
 	case *pyobj.Dict:
-		// The dict is changed while it is gone through; its keys stay the same, so that is safe.
+		// The dict is changed during the iteration. That is safe, because its keys stay the same.
 		for k, x := range v.All() {
 			x, err := eachTextIn(x, depth+1, replace)
 			if err != nil {
@@ -146,7 +146,7 @@ func (g *gpg) keyDir() string {
 // decryptMessage returns the plain text. If gpg cannot read the message it returns the message itself, or an error
 // if gpg_decrypt_must_succeed is set.
 func (g *gpg) decryptMessage(message string) ([]byte, error) {
-	// YAML on one line has its line breaks as two characters.
+	// In YAML on one line, a line break is written as two characters.
 	message = strings.ReplaceAll(message, `\n`, "\n")
 	dir := g.keyDir()
 	kept := pytext.Truth(g.c.Opt("gpg_cache"))
@@ -155,7 +155,7 @@ func (g *gpg) decryptMessage(message string) ([]byte, error) {
 			return plain, nil
 		}
 	}
-	// The status goes to stderr, so that a failure has a reason to log.
+	// The status goes to stderr, so that the reason of a failure can be logged.
 	res, err := g.c.Cmd(g.ctx, modules.Command{
 		Args:  []string{g.program, "--homedir", dir, "--status-fd", "2", "--no-tty", "-d"},
 		Stdin: strings.NewReader(message), Limit: maxPlain, Dir: "/",
@@ -182,19 +182,18 @@ func (g *gpg) decryptMessage(message string) ([]byte, error) {
 // says: Salt's "disk" would leave plain text in a file.
 type cache struct {
 	mu sync.Mutex
-	// plain holds the plain texts with the time until which they count, by the directory of keys and the message.
-	// Guarded by mu.
+	// plain holds the plain texts with their expiry times, by the directory of keys and the message. Guarded by mu.
 	plain map[[sha256.Size]byte]decrypted
 	size  int // of all messages; guarded by mu
 }
 
-// decrypted is a plain text that was kept.
+// decrypted is a cached plain text.
 type decrypted struct {
 	text  []byte
 	until time.Time
 }
 
-// maxCache bounds the plain texts that are kept, in bytes. A full cache is emptied.
+// maxCache limits the total size of the cached plain texts in bytes. A full cache is emptied.
 const maxCache = 16 << 20
 
 // messages is shared by all renders of the process, as its keys include the directory of the keys.
@@ -205,7 +204,7 @@ func cacheKey(dir, message string) [sha256.Size]byte {
 	return sha256.Sum256([]byte(dir + "\x00" + message))
 }
 
-// getPlain returns a plain text that still counts.
+// getPlain returns a cached plain text that has not expired.
 func (c *cache) getPlain(dir, message string, now time.Time) ([]byte, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -213,7 +212,7 @@ func (c *cache) getPlain(dir, message string, now time.Time) ([]byte, bool) {
 	return d.text, ok && now.Before(d.until)
 }
 
-// putPlain keeps a plain text until a time.
+// putPlain caches a plain text until the given time.
 func (c *cache) putPlain(dir, message string, text []byte, until time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

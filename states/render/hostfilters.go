@@ -42,7 +42,7 @@ func (s *session) hostFilter(name string) jinja.Filter {
 	case "path_join":
 		return func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 			var parts []string
-			// An absolute part does not start over, unlike in Python's own join.
+			// Unlike in Python's own join, an absolute part does not discard the parts before it.
 			for _, x := range append([]any{v}, a.Pos...) {
 				p, err := textArg(x)
 				if err != nil {
@@ -94,7 +94,7 @@ func (s *session) hostFilter(name string) jinja.Filter {
 			return n, err
 		})
 	case "gen_mac":
-		// A prefix of three bytes is expected; three random ones follow.
+		// The value is a prefix of three bytes, and three random bytes follow.
 		return plainFilter(name, func(v any) (any, error) {
 			p, err := jinja.Str(v)
 			for range 3 {
@@ -124,7 +124,7 @@ func (s *session) hostFilter(name string) jinja.Filter {
 	return nil
 }
 
-// onFile makes a filter of a function of a path.
+// onFile returns a filter that calls fn with a path.
 func (s *session) onFile(filter string, fn func(name string) (any, error)) jinja.Filter {
 	return plainFilter(filter, func(v any) (any, error) {
 		name, err := textArg(v)
@@ -158,7 +158,7 @@ func isBinary(b []byte) bool {
 	}
 	text := b
 	// Up to three bytes of a cut-off character are left out.
-	for cut := 0; cut < 4 && len(text) > 0 && !utf8.Valid(text); cut++ { // a character may be cut off at the end
+	for cut := 0; cut < 4 && len(text) > 0 && !utf8.Valid(text); cut++ {
 		text = b[:len(b)-cut-1]
 	}
 	valid := utf8.Valid(text) && len(text) > 0
@@ -172,7 +172,7 @@ func isBinary(b []byte) bool {
 			odd++
 		}
 	}
-	// The share that salt.utils.stringutils uses.
+	// Salt's limit is the same.
 	return float64(odd)/float64(len(b)) > 0.3
 }
 
@@ -202,7 +202,7 @@ func (s *session) fileHash(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	return hexDigest(h, nil), nil
 }
 
-// maxListed bounds the filter list_files, which would otherwise list a whole disk.
+// maxListed limits the filter list_files, which could otherwise list a whole disk.
 const maxListed = 1_000_000
 
 // listFiles implements list_files: the directory and everything below it.
@@ -221,7 +221,7 @@ func (s *session) listFiles(_ *jinja.Run, v any, _ jinja.Args) (any, error) {
 			return raiseAs("MemoryError", "too many files")
 		}
 		out.Items = append(out.Items, dir+strings.TrimPrefix(name, root))
-		// A long walk ends with the render.
+		// A long walk ends when the render is cancelled.
 		return s.ctx.Err()
 	})
 	return out, err

@@ -154,8 +154,8 @@ type operand struct {
 	x  expr
 }
 
-// tIn and tNotIn are the operators of comparisons that are words. They have no token kind, so they are numbered
-// above those.
+// tIn and tNotIn are the comparison operators that are words. They have no token kind, so their numbers are above
+// those of the kinds.
 const (
 	tIn kind = 100 + iota
 	tNotIn

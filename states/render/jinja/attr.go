@@ -72,7 +72,7 @@ func (r *Run) lookupAttr(v any, name string) (x any, ok bool, err error) {
 	if hasMethod(v, name) {
 		return &method{v, name}, true, nil
 	}
-	// Objects of this and other packages answer for themselves.
+	// Objects of this and other packages look up their own attributes.
 	if a, is := v.(Attributes); is {
 		return a.GetAttr(r, name)
 	}
@@ -123,7 +123,7 @@ func specialDunder(v any, name string) bool {
 // GetAttr returns v.name as a template sees it: the attribute, else the item of that name, else an undefined value.
 // Errors other than a failed look-up are passed on.
 func (r *Run) GetAttr(v any, name string) (any, error) {
-	// The common case, a key of a plain dict, takes no detour over the errors.
+	// The common case, a key of a plain dict, is handled without creating an error.
 	if d, ok := v.(*pyobj.Dict); ok && !d.Bunch && !strings.HasPrefix(name, "_") && !hasMethod(v, name) {
 		if x, ok := d.Text(name); ok {
 			return x, nil
@@ -134,7 +134,7 @@ func (r *Run) GetAttr(v any, name string) (any, error) {
 	if err != nil || ok {
 		return x, err
 	}
-	// No attribute: the dot falls back to the item, which is what makes pillar.name work.
+	// There is no attribute, so the dot falls back to the item. This makes pillar.name work.
 	x, err = r.lookupItem(v, name)
 	if err == nil {
 		return x, nil
@@ -170,7 +170,7 @@ func (r *Run) GetItem(v, key any) (any, error) {
 func (r *Run) lookupItem(v, key any) (any, error) {
 	switch x := v.(type) {
 	case *pyobj.Dict:
-		// Hash first: an unhashable key is a TypeError in Python, not a missing key.
+		// The hash is checked first: in Python an unhashable key is a TypeError, and not a missing key.
 		if _, err := pyobj.Hash(key); err != nil {
 			return nil, err
 		}
@@ -217,7 +217,7 @@ func (r *Run) lookupItem(v, key any) (any, error) {
 			return x, nil
 		}
 		return nil, x.fail()
-	// Objects with items of their own.
+	// These objects have items of their own.
 	case Items:
 		value, ok, err := x.GetItem(r, key)
 		if err == nil && !ok {
@@ -297,7 +297,7 @@ func sliceBounds(n int, start, stop, step any) (from, to, by int, err error) {
 	if by < 0 {
 		low, high = -1, n-1
 	}
-	// clamp brings a part into the legal range, as Python never fails for one outside.
+	// clamp limits a part to the legal range. Python never fails for a part outside of it.
 	clamp := func(v any, standard int) (int, error) {
 		if v == nil {
 			return standard, nil
@@ -366,7 +366,7 @@ func (r *Run) sliceOf(v, start, stop, step any) (any, error) {
 		}
 		return nil, x.fail()
 	}
-	// Python takes the slice for a key, and it cannot be hashed.
+	// Python uses the slice as a key, which cannot be hashed.
 	if _, ok := v.(*pyobj.Dict); ok {
 		return nil, typeError("unhashable type: 'slice'")
 	}

@@ -170,7 +170,7 @@ func (r *Run) containsItem(box, v any) (bool, error) {
 	case Container:
 		return x.Contains(v), nil
 	}
-	// Any other iterable is searched by going through it, as Python does without __contains__.
+	// Any other iterable is searched item by item, as Python does without __contains__.
 	next, err := Iterate(box)
 	if err != nil {
 		if asError(err).Kind == "TypeError" {

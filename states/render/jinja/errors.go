@@ -13,8 +13,8 @@ type Error struct {
 	Kind string
 	// Msg is str() of the exception, equal to Python's.
 	Msg string
-	// Line, Name and File are the innermost place in a template: its line, its name as it was asked for, and its
-	// path. The main template has the name and path that it was compiled with.
+	// Line, Name and File are the innermost place in a template: its line, the name by which it was requested, and
+	// its path. The main template has the name and path that it was compiled with.
 	Line       int
 	Name, File string
 	// Source is the text of that template.
@@ -24,7 +24,7 @@ type Error struct {
 
 	// names are the templates that were tried, for a TemplateNotFound.
 	names []string
-	// placed is set when Line, Name and File are known. Outer templates then leave them alone.
+	// placed is set when Line, Name and File are known. Outer templates then do not change them.
 	placed bool
 }
 

@@ -226,7 +226,7 @@ func allConstant(list []expr) bool {
 func (r *Run) concatText(items []any) (any, error) {
 	markup := false
 	if r.autoescape {
-		// One safe part is enough.
+		// If one part is safe the result is.
 		for _, v := range items {
 			_, is := v.(pyobj.Markup)
 			markup = markup || is
@@ -246,7 +246,7 @@ func (r *Run) concatText(items []any) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		// Checked before the text is grown, so that a bomb fails without the memory.
+		// The length is checked before the text grows, so that a bomb fails before it uses the memory.
 		if b.Len()+len(s) > MaxText {
 			return nil, TooLong()
 		}
@@ -397,7 +397,7 @@ func (a *arguments) eval(f *frame) (Args, error) {
 
 func (n *callExpr) eval(f *frame) (any, error) { return n.callWith(f, nil) }
 
-// callWith calls the function; caller, if there is one, becomes the keyword of that name.
+// callWith calls the function. If caller is not nil, it is passed as the keyword argument of that name.
 func (n *callExpr) callWith(f *frame, caller *Macro) (any, error) {
 	// obj.method(…): the object is evaluated once, before the arguments.
 	if a, ok := n.fn.(*attrExpr); ok {

@@ -179,7 +179,7 @@ func (s *forStmt) exec(f *frame) (signal, error) {
 	if err != nil {
 		return goOn, f.t.placeError(err, s.line)
 	}
-	// The loop itself fails, and not its first use.
+	// An undefined value fails at the loop itself, and not at its first use.
 	if u, ok := v.(*Undefined); ok && u.kind == Strict {
 		return goOn, f.t.placeError(u.fail(), s.line)
 	}
@@ -322,7 +322,7 @@ func (s *withStmt) exec(f *frame) (signal, error) {
 	return execAll(inner, s.body)
 }
 
-// exec switches autoescape for the body. The old setting returns even if the body fails.
+// exec sets autoescape for the body. The old setting is restored even if the body fails.
 func (s *autoescapeStmt) exec(f *frame) (signal, error) {
 	yes, err := evalTruth(f, s.value)
 	if err != nil {
@@ -433,7 +433,7 @@ func (s *includeStmt) exec(f *frame) (signal, error) {
 	return goOn, nil
 }
 
-// includeTemplate runs the template with the current names, or without context as a module that is kept.
+// includeTemplate runs the template with the current names. Without context it runs as a module, whose text is kept.
 func (s *includeStmt) includeTemplate(f *frame) error {
 	v, err := s.template.eval(f)
 	if err != nil {

@@ -41,13 +41,13 @@ func filterBatch(_ *Run, v any, a Args) (any, error) {
 	return NewIter("generator", out), nil
 }
 
-// filterDictsort implements Jinja's dictsort. Names are compared without case unless asked for.
+// filterDictsort implements Jinja's dictsort. Names are compared without regard to case by default.
 func filterDictsort(r *Run, v any, a Args) (any, error) {
 	args, err := a.Bind("do_dictsort", []string{"case_sensitive", "by", "reverse"}, false, "key", false)
 	if err != nil {
 		return nil, err
 	}
-	// Anything else than these two is refused, as Jinja does.
+	// Any other value is refused, as in Jinja.
 	at := 0
 	switch args[1] {
 	case "key":
@@ -68,7 +68,7 @@ func filterDictsort(r *Run, v any, a Args) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Python compares the keys or values alone; equal ones keep their order.
+	// Python compares only the keys or the values, and pairs that are equal keep their order.
 	out, err := sortItems(pairs, func(p any) (any, error) {
 		k := p.(pyobj.Tuple)[at]
 		if !cased {
@@ -193,7 +193,7 @@ func digitPart(p string) any {
 
 // filterGroupby implements Jinja's groupby: sorted first, so that each group occurs once.
 func filterGroupby(r *Run, v any, a Args) (any, error) {
-	a.Before++ // the environment
+	a.Before++ // Python also counts the environment
 	args, err := a.Bind("sync_do_groupby", []string{"attribute", "default", "case_sensitive"}, nil, false)
 	if err != nil {
 		return nil, err
@@ -214,7 +214,7 @@ func filterGroupby(r *Run, v any, a Args) (any, error) {
 	if items, err = sortItems(items, by, false); err != nil {
 		return nil, err
 	}
-	// Groups are compared without case but named as the first member writes it.
+	// Groups are compared without regard to case, but have the name that the first member has.
 	show := r.attrGetter(args[0], nil, args[1])
 	out := &pyobj.List{}
 	last := missing
@@ -252,7 +252,7 @@ func filterGroupby(r *Run, v any, a Args) (any, error) {
 // group2 is the named tuple that groupby yields: a tuple with the attributes grouper and list.
 type group2 struct{ t pyobj.Tuple }
 
-// These make it a tuple in every respect but its type name.
+// These methods make it a tuple in every respect but its type name.
 func (*group2) TypeName() string                     { return "_GroupTuple" }
 func (g *group2) Repr() string                       { return pyobj.Repr(g.t) }
 func (g *group2) Plain() any                         { return pyobj.Plain(g.t) }
@@ -274,8 +274,8 @@ func (g *group2) GetItem(r *Run, key any) (any, bool, error) {
 	return v, err == nil, err
 }
 
-// filterItems implements Jinja's items. It is a generator, so the error for a value that is not a mapping comes
-// when it is used.
+// filterItems implements Jinja's items. It is a generator, so a value that is not a mapping fails only when the
+// generator is used.
 func filterItems(_ *Run, v any, _ Args) (any, error) {
 	switch x := v.(type) {
 	case *pyobj.Dict:
@@ -288,9 +288,9 @@ func filterItems(_ *Run, v any, _ Args) (any, error) {
 	}}, nil
 }
 
-// filterMap implements Jinja's map, which is lazy: no filter runs before an item is asked for.
+// filterMap implements Jinja's map, which is lazy: no filter runs before an item is needed.
 func filterMap(r *Run, v any, a Args) (any, error) {
-	// Jinja answers an empty or undefined value with an empty generator.
+	// For an empty or undefined value, Jinja returns an empty generator.
 	yes, err := Truth(v)
 	if err != nil {
 		return lazyFailure(err), nil
@@ -316,14 +316,14 @@ func filterMap(r *Run, v any, a Args) (any, error) {
 	}}, nil
 }
 
-// lazyFailure returns a generator that raises on first use. Python's generators check nothing before that.
+// lazyFailure returns a generator that raises on first use. Python's generators do not check anything before that.
 func lazyFailure(err error) *Iter {
 	return &Iter{Kind: "generator", Next: func() (any, bool, error) { return nil, false, err }}
 }
 
-// mapFunction returns what map does with each item: reach an attribute, or run a filter by name.
+// mapFunction returns the function that map calls for each item: it looks up an attribute, or runs a filter by name.
 func mapFunction(r *Run, a Args) (func(any) (any, error), error) {
-	// Without a filter's name the argument attribute says what to do.
+	// Without the name of a filter, the argument attribute decides.
 	if len(a.Pos) == 0 {
 		attribute, ok := a.Get("attribute")
 		if ok {
@@ -403,10 +403,9 @@ func selectFilter(want, byAttr bool) Filter {
 	}
 }
 
-// minMax implements Jinja's min and max. Both are called do_min in errors, as they share that function's
-// signature there.
+// minMax implements Jinja's min and max. Errors call both do_min, because max shares the signature of that function.
 func minMax(r *Run, v any, a Args, most bool) (any, error) {
-	a.Before++ // the environment
+	a.Before++ // Python also counts the environment
 	args, err := a.Bind("do_min", []string{"case_sensitive", "attribute"}, false, nil)
 	if err != nil {
 		return nil, err
@@ -430,8 +429,8 @@ func minMax(r *Run, v any, a Args, most bool) (any, error) {
 	return Extreme(items, r.attrGetter(args[1], post, nil), most)
 }
 
-// Extreme implements Python's min or max: the first of equal items wins. by is the key, nil for the item itself.
-// It fails where Python's comparison does.
+// Extreme implements Python's min or max: of equal items it returns the first. by is the key, nil for the item
+// itself. It fails where Python's comparison does.
 func Extreme(items []any, by func(any) (any, error), most bool) (any, error) {
 	var best, bestKey any
 	for i, x := range items {
@@ -461,7 +460,7 @@ func Extreme(items []any, by func(any) (any, error), most bool) (any, error) {
 	return best, nil
 }
 
-// filterRandom implements Jinja's random; it needs a length and an index, not only an iterable.
+// filterRandom implements Jinja's random. The value needs a length and an index; being iterable is not enough.
 func filterRandom(r *Run, v any, _ Args) (any, error) {
 	n, err := lengthOf(v)
 	if err != nil {
@@ -502,7 +501,7 @@ func filterReverse(r *Run, v any, _ Args) (any, error) {
 	if !isKind(err, "TypeError") {
 		return nil, err
 	}
-	// Not reversible, but iterable: Jinja reverses a copy.
+	// The value is iterable but not reversible, so Jinja reverses a copy.
 	if items, err = Collect(v); err != nil {
 		if isKind(err, "TypeError") {
 			return nil, raise("FilterArgumentError", "argument must be iterable")
@@ -515,9 +514,9 @@ func filterReverse(r *Run, v any, _ Args) (any, error) {
 	return &pyobj.List{Items: items}, nil
 }
 
-// filterSlice implements Jinja's slice: as many columns as asked for, the longer ones first.
+// filterSlice implements Jinja's slice: it returns the given number of columns, the longer ones first.
 func filterSlice(_ *Run, v any, a Args) (any, error) {
-	a.Before++ // the environment
+	a.Before++ // Python also counts the environment
 	args, err := a.Bind("sync_do_slice", []string{"slices", "fill_with"}, nil)
 	if err != nil {
 		return nil, err
@@ -530,7 +529,7 @@ func filterSlice(_ *Run, v any, a Args) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Jinja raises this in the generator, hence lazily.
+	// In Jinja the generator raises this error, so it is lazy here too.
 	if n == 0 {
 		return lazyFailure(raise("ZeroDivisionError", "integer division or modulo by zero")), nil
 	}
@@ -560,7 +559,7 @@ func filterSlice(_ *Run, v any, a Args) (any, error) {
 
 // filterSort implements Jinja's sort. Several attributes, separated by commas, are compared one after the other.
 func filterSort(r *Run, v any, a Args) (any, error) {
-	a.Before++ // the environment
+	a.Before++ // Python also counts the environment
 	args, err := a.Bind("do_sort", []string{"reverse", "case_sensitive", "attribute"}, false, false, nil)
 	if err != nil {
 		return nil, err
@@ -603,9 +602,9 @@ func filterSort(r *Run, v any, a Args) (any, error) {
 	return &pyobj.List{Items: out}, err
 }
 
-// filterUnique implements Jinja's unique: the first of equal items stays. The items must be hashable.
+// filterUnique implements Jinja's unique: it keeps the first of equal items. The items must be hashable.
 func filterUnique(r *Run, v any, a Args) (any, error) {
-	a.Before++ // the environment
+	a.Before++ // Python also counts the environment
 	args, err := a.Bind("sync_do_unique", []string{"case_sensitive", "attribute"}, false, nil)
 	if err != nil {
 		return nil, err

@@ -25,7 +25,7 @@ func filterAbs(_ *Run, v any, _ Args) (any, error) {
 	return pyobj.Int(new(big.Int).Abs(n)), nil
 }
 
-// noMethod returns the error of an operation that even a lenient undefined value lacks.
+// noMethod returns the error of an operation that even a lenient undefined value does not support.
 func (u *Undefined) noMethod(_, format string) error { return typeError(format, u.TypeName()) }
 
 // filterFilesize implements Jinja's filesizeformat.
@@ -42,7 +42,7 @@ func filterFilesize(r *Run, v any, a Args) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Names of units go by thousands or by 1,024.
+	// The units are powers of 1,000 or of 1,024.
 	base, letters := 1000.0, "kMGTPEZY"
 	if binary {
 		base, letters = 1024, "KMGTPEZY"
@@ -88,7 +88,7 @@ func parseFloat(v any) (float64, error) {
 			return f, nil
 		}
 	}
-	// Only characters of a number: Go would accept hexadecimal floats as well.
+	// Only these characters are allowed, because Go would also accept hexadecimal floats.
 	if plain := strings.Trim(t, "0123456789.eE+-_"); plain == "" && !strings.Contains(t, "__") && !strings.HasPrefix(t, "_") && !strings.HasSuffix(t, "_") {
 		f, err := strconv.ParseFloat(strings.ReplaceAll(t, "_", ""), 64)
 		// A value out of range is infinity in Python, not an error.
@@ -112,7 +112,7 @@ func parseInt(s string, base int) (any, error) {
 	if negative || strings.HasPrefix(t, "+") {
 		t = t[1:]
 	}
-	// The prefix must agree with the base that was asked for.
+	// The prefix must agree with the given base.
 	use := base
 	for _, p := range []struct {
 		text string
@@ -133,13 +133,13 @@ func parseInt(s string, base int) (any, error) {
 	if t == "" || strings.HasPrefix(t, "_") || strings.HasSuffix(t, "_") || strings.Contains(t, "__") || strings.ContainsAny(t, "+-") {
 		return nil, bad()
 	}
-	// Checked before the conversion, which is quadratic.
+	// The length is checked before the conversion, which takes quadratic time.
 	if len(t) > maxDigits {
 		return nil, valueError("Exceeds the limit (4300 digits) for integer string conversion: value has %d digits; use sys.set_int_max_str_digits() to increase the limit", len(t))
 	}
 	n, ok := new(big.Int).SetString(strings.ReplaceAll(t, "_", ""), use)
 	if !ok {
-		// The base may not have one of the digits.
+		// The text contains a digit that the base does not have.
 		return nil, bad()
 	}
 	if negative {
@@ -179,7 +179,7 @@ func isKind(err error, kinds ...string) bool {
 	return false
 }
 
-// filterInt implements Jinja's int: the number, else the float's whole part, else the default.
+// filterInt implements Jinja's int: the number, the whole part of a float, or the default.
 func filterInt(_ *Run, v any, a Args) (any, error) {
 	var list [2]any
 	args, err := a.bind(list[:], "do_int", []string{"default", "base"}, int64(0), int64(10))
@@ -204,7 +204,7 @@ func filterInt(_ *Run, v any, a Args) (any, error) {
 	if !isKind(err, "TypeError", "ValueError") {
 		return nil, err
 	}
-	// "3.7"|int is 3, by way of float.
+	// "3.7"|int is 3: the text is converted to a float first.
 	f, err := parseFloat(v)
 	if err == nil {
 		n, err = floatToInt(f)
@@ -218,7 +218,7 @@ func filterInt(_ *Run, v any, a Args) (any, error) {
 	return nil, err
 }
 
-// filterFloat implements Jinja's float: the default where float() raises.
+// filterFloat implements Jinja's float. It returns the default if Python's float() would raise.
 func filterFloat(_ *Run, v any, a Args) (any, error) {
 	args, err := a.Bind("do_float", []string{"default"}, 0.0)
 	if err != nil {
@@ -258,14 +258,14 @@ func roundNumber(v any, n int) (any, error) {
 		}
 		return pyobj.Int(q.Mul(q, unit)), nil
 	}
-	// Infinity and NaN stay what they are.
+	// Infinity and NaN are not changed.
 	if math.IsInf(f, 0) || math.IsNaN(f) {
 		return f, nil
 	}
 	if n >= 0 {
 		return pytext.Round(f, n), nil
 	}
-	// Digits before the point: scaled, rounded half to even, scaled back.
+	// A digit before the decimal point: the number is scaled, rounded half to even, and scaled back.
 	p := math.Pow(10, float64(-n))
 	return math.RoundToEven(f/p) * p, nil
 }
@@ -318,9 +318,9 @@ func filterRound(_ *Run, v any, a Args) (any, error) {
 	return nil, raise("FilterArgumentError", "method must be common, ceil or floor")
 }
 
-// filterSum implements Jinja's sum. start decides the type, so lists can be summed but texts cannot.
+// filterSum implements Jinja's sum. start decides the type: lists can be summed, but texts cannot.
 func filterSum(r *Run, v any, a Args) (any, error) {
-	a.Before++ // the environment
+	a.Before++ // Python also counts the environment
 	args, err := a.Bind("sync_do_sum", []string{"attribute", "start"}, nil, int64(0))
 	if err != nil {
 		return nil, err

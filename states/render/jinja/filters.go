@@ -24,14 +24,14 @@ func builtinFilter(name string) Filter {
 	return f
 }
 
-// refuseArgs fails if a filter without parameters was given arguments. Functions written in C word that
-// differently.
+// refuseArgs fails if a filter without parameters was given arguments. For functions written in C, Python words the
+// error differently.
 func (a *Args) refuseArgs(fn string) error {
 	switch fn {
 	case "abs", "len":
 		return a.refuseOne(fn)
 	case "sync_do_first", "do_last", "do_random":
-		a.Before++ // the environment
+		a.Before++ // Python also counts the environment
 	}
 	return a.None(fn)
 }
@@ -186,7 +186,7 @@ func softText(v any) (any, error) {
 	return anyStr(v)
 }
 
-// textFilter makes a filter of a function of text. Markup stays Markup.
+// textFilter returns a filter that applies a function to a text. Markup stays Markup.
 func textFilter(fn func(string) string) Filter {
 	return func(_ *Run, v any, _ Args) (any, error) {
 		_, markup := v.(pyobj.Markup)
@@ -201,9 +201,9 @@ func escapedAny(v any) (any, error) {
 	return m, err
 }
 
-// filterAttr implements Jinja's attr: an attribute only, never an item, unlike the dot.
+// filterAttr implements Jinja's attr: it looks up attributes only, and not items as the dot does.
 func filterAttr(r *Run, v any, a Args) (any, error) {
-	a.Before++ // the environment
+	a.Before++ // Python also counts the environment
 	args, err := a.Bind("do_attr", []string{"obj", "name"}[1:])
 	if err != nil {
 		return nil, err
@@ -231,7 +231,7 @@ func filterCenter(_ *Run, v any, a Args) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Checked here, since padding allocates the whole width.
+	// The width is checked here, because padding allocates all of it.
 	if n > MaxText {
 		return nil, TooLong()
 	}
@@ -245,7 +245,7 @@ func filterLength(_ *Run, v any, _ Args) (any, error) {
 
 // filterDefault implements Jinja's default. With boolean set it also replaces values that are false.
 func filterDefault(_ *Run, v any, a Args) (any, error) {
-	// A defined value without the second argument returns before Bind, as most uses do.
+	// Most uses return here, before Bind: the value is defined, and there is no second argument.
 	if _, undef := v.(*Undefined); !undef && len(a.Pos) < 2 && len(a.Kw) == 0 {
 		return v, nil
 	}
@@ -268,7 +268,7 @@ func filterDefault(_ *Run, v any, a Args) (any, error) {
 	return args[0], nil
 }
 
-// ignoreCase lowers text for comparisons and leaves other values alone.
+// ignoreCase returns text in lower case for comparisons, and other values unchanged.
 func ignoreCase(v any) any {
 	if s, ok := isText(v); ok {
 		return lower(s)
@@ -327,7 +327,7 @@ func filterIndent(r *Run, v any, a Args) (any, error) {
 	// Python appends a line break first, so the error depends on what + does with the type.
 	if !isStr {
 		switch u := v.(type) {
-		case *pyobj.List: // which takes the line break in
+		case *pyobj.List: // the list receives the line break
 			return nil, attributeError(v, "splitlines")
 		case *Undefined:
 			return nil, u.fail()
@@ -339,7 +339,7 @@ func filterIndent(r *Run, v any, a Args) (any, error) {
 	}
 	_, markup := v.(pyobj.Markup)
 	lines := pytext.SplitLines(s+"\n", false)
-	// The size is known before the text is built.
+	// The size is computed before the text is built.
 	if total := len(lines) * len(by); total > MaxText {
 		return nil, TooLong()
 	}
@@ -348,7 +348,7 @@ func filterIndent(r *Run, v any, a Args) (any, error) {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		// The first line is indented only if asked for.
+		// By default the first line is not indented.
 		if i == 0 && first || i > 0 && (blank || line != "") {
 			b.WriteString(by)
 		}
@@ -359,7 +359,7 @@ func filterIndent(r *Run, v any, a Args) (any, error) {
 
 // filterJoin implements Jinja's join.
 func filterJoin(r *Run, v any, a Args) (any, error) {
-	a.Before++ // the environment
+	a.Before++ // Python also counts the environment
 	var list [2]any
 	args, err := a.bind(list[:], "sync_do_join", []string{"d", "attribute"}, "", nil)
 	if err != nil {
@@ -381,7 +381,7 @@ func filterJoin(r *Run, v any, a Args) (any, error) {
 		}
 	}
 	markup := false
-	// One safe part makes the result Markup and escapes the others.
+	// If one part is safe the result is Markup, and the other parts are escaped.
 	if r.autoescape {
 		_, markup = args[0].(pyobj.Markup)
 		for _, x := range items {
@@ -418,10 +418,9 @@ func filterJoin(r *Run, v any, a Args) (any, error) {
 	return textLike(b.String(), markup), nil
 }
 
-// filterReplace implements Jinja's replace. With autoescape it decides by the safety of its arguments what is
-// escaped.
+// filterReplace implements Jinja's replace. With autoescape, it depends on which arguments are safe what is escaped.
 func filterReplace(r *Run, v any, a Args) (any, error) {
-	a.Before++ // the environment
+	a.Before++ // Python also counts the environment
 	var list [3]any
 	args, err := a.bind(list[:], "do_replace", []string{"old", "new", "count"}, nil)
 	if err != nil {
@@ -487,9 +486,9 @@ func filterTrim(r *Run, v any, a Args) (any, error) {
 	return x, err
 }
 
-// filterTruncate implements Jinja's truncate: texts that are longer by at most leeway stay whole.
+// filterTruncate implements Jinja's truncate. Texts that are longer by at most leeway are not cut.
 func filterTruncate(r *Run, v any, a Args) (any, error) {
-	a.Before++ // the environment
+	a.Before++ // Python also counts the environment
 	args, err := a.Bind("do_truncate", []string{"length", "killwords", "end", "leeway"}, int64(255), false, "...", nil)
 	if err != nil {
 		return nil, err
@@ -530,7 +529,7 @@ func filterTruncate(r *Run, v any, a Args) (any, error) {
 	}
 	_, markup := v.(pyobj.Markup)
 	s = firstRunes(s, n-runeCount(end))
-	// Cut at the last blank, unless words may be cut.
+	// The text is cut at the last blank, unless words may be cut.
 	if !kill {
 		if i := strings.LastIndexByte(s, ' '); i >= 0 {
 			s = s[:i]
@@ -559,7 +558,7 @@ func filterWordcount(_ *Run, v any, _ Args) (any, error) {
 // filterWordwrap implements Jinja's wordwrap. Each line of the text is wrapped by itself, since textwrap would
 // join them.
 func filterWordwrap(r *Run, v any, a Args) (any, error) {
-	a.Before++ // the environment
+	a.Before++ // Python also counts the environment
 	args, err := a.Bind("do_wordwrap", []string{"width", "break_long_words", "wrapstring", "break_on_hyphens"}, int64(79), true, nil, true)
 	if err != nil {
 		return nil, err
@@ -590,7 +589,7 @@ func filterWordwrap(r *Run, v any, a Args) (any, error) {
 		return nil, valueError("invalid width %d (must be > 0)", n)
 	}
 	var parts []string
-	// A blank line stays one.
+	// A blank line stays a blank line.
 	for _, line := range pytext.SplitLines(s, false) {
 		parts = append(parts, strings.Join(textwrap.WrapOptions(line, n, textwrap.Options{KeepLong: !long, KeepHyphens: !hyphens, KeepBlanks: true}), sep))
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// maxWidth bounds widths and precisions in formats, so that "%99999999999d" fails before it allocates.
+// maxWidth limits widths and precisions in formats, so that "%99999999999d" fails before it allocates.
 const maxWidth = 1 << 20
 
 // intDigits returns the digits of an integer without its sign, in the base of the verb, and whether it is negative.
@@ -49,7 +49,7 @@ func floatDigits(x float64, verb byte, precision int, alt bool) (string, bool) {
 		s = formatGeneral(x, precision, alt)
 	default:
 		s = strconv.FormatFloat(x, small, precision, 64)
-		// Go has no # flag here, so the point is put in by hand.
+		// Go has no # flag here, so the point is inserted.
 		if alt && precision == 0 {
 			if i := strings.IndexByte(s, 'e'); i >= 0 {
 				s = s[:i] + "." + s[i:]
@@ -137,7 +137,7 @@ func (f *spec) fillOut(s, prefix string) string {
 	if fill == "" {
 		fill = " "
 	}
-	// The zero flag acts like an alignment, but only if no other was given.
+	// The zero flag acts like an alignment, but only if there is no other.
 	align := f.align
 	if f.zero && align != '<' {
 		fill, align = "0", '='
@@ -153,8 +153,8 @@ func (f *spec) fillOut(s, prefix string) string {
 	return strings.Repeat(fill, lack) + prefix + s
 }
 
-// parseSpec reads what stands after the colon of a replacement field. ok is false if it is malformed or a number
-// exceeds maxWidth.
+// parseSpec reads the specification after the colon of a replacement field. ok is false if it is malformed or a
+// number exceeds maxWidth.
 func parseSpec(s string) (f spec, ok bool) {
 	f.precision = -1
 	// A fill character is recognized by the alignment behind it.
@@ -368,7 +368,7 @@ func formatNumber(v any, f spec, unknown func() (string, error)) (string, error)
 	return f.padNumber(digits, f.signOf(negative), 3), nil
 }
 
-// padNumber groups the digits and pads them to the width. Zeros that fill are grouped too, which is why they are
+// padNumber groups the digits and pads them to the width. Zeros that fill the width are grouped too, so they are
 // added one by one.
 func (f *spec) padNumber(digits, prefix string, every int) string {
 	grouped := groupDigits(digits, f.group, every)
@@ -402,14 +402,14 @@ type formatter struct {
 	auto   int // the last number given to {}; -1 before the first, -2 once numbers are written out
 }
 
-// expandFields replaces the fields of s. depth is how deep fields may stand in the specs of fields, two levels in
-// Python.
+// expandFields replaces the fields of s. depth limits how deeply fields may be nested in the specs of fields: two
+// levels in Python.
 func (f *formatter) expandFields(s string, depth int) (string, error) {
 	if depth < 0 {
 		return "", valueError("Max string recursion exceeded")
 	}
 	var b strings.Builder
-	// Doubled braces stand for themselves.
+	// A doubled brace is written as one brace.
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; c {
 		case '}':
@@ -469,7 +469,7 @@ func (f *formatter) expandFields(s string, depth int) (string, error) {
 	return b.String(), nil
 }
 
-// formatField formats what stands between braces: name!conversion:spec.
+// formatField formats the text between two braces: name!conversion:spec.
 func (f *formatter) formatField(s string, depth int) (string, error) {
 	name, conversion, format := s, "", ""
 	bracket := false
@@ -549,7 +549,7 @@ func (f *formatter) fieldValue(name string) (any, error) {
 	}
 	first, rest := name[:end], name[end:]
 	var v any
-	// A number, or nothing: an argument by position.
+	// A number, or an empty name, is an argument by position.
 	if n, err := strconv.Atoi(first); name == "" || err == nil && first[0] != '+' && first[0] != '-' {
 		if name == "" {
 			if f.auto == -2 {
@@ -574,7 +574,7 @@ func (f *formatter) fieldValue(name string) (any, error) {
 		}
 		v = x
 	}
-	// .name and [key] may follow in any number.
+	// Any number of .name and [key] may follow.
 	for rest != "" {
 		var err error
 		if rest[0] == '.' {
@@ -594,7 +594,7 @@ func (f *formatter) fieldValue(name string) (any, error) {
 			if end < 0 {
 				return nil, valueError("Missing ']' in format string")
 			}
-			// All digits are an index, everything else a key.
+			// A key of digits is an index; any other key is a text.
 			key := any(rest[1:end])
 			if n, err := strconv.ParseInt(rest[1:end], 10, 64); err == nil {
 				key = n

@@ -7,7 +7,8 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// builtinGlobal returns one of Jinja's own globals, or nil. They are created on use: most templates need none.
+// builtinGlobal returns one of Jinja's own globals, or nil. They are created on use, because most templates need none
+// of them.
 func builtinGlobal(name string) any {
 	switch name {
 	case "range":
@@ -49,7 +50,7 @@ func rangeFunc(_ *Run, a Args) (any, error) {
 		return nil, typeError("range() takes no keyword arguments")
 	}
 	g := &Range{step: 1}
-	// Python's range takes one to three arguments, and the first one moves.
+	// Python's range takes one to three arguments. A single one is the end.
 	to := []*int64{&g.start, &g.stop, &g.step}
 	switch len(a.Pos) {
 	case 0:
@@ -70,7 +71,7 @@ func rangeFunc(_ *Run, a Args) (any, error) {
 	if g.step == 0 {
 		return nil, valueError("range() arg 3 must not be zero")
 	}
-	// A negative length is one that overflowed.
+	// A negative length has overflowed.
 	if n := g.Len(); n > maxRange || n < 0 {
 		return nil, raise("OverflowError", "Range too big. The sandbox blocks ranges larger than MAX_RANGE (%d).", maxRange)
 	}
@@ -98,7 +99,7 @@ func (c *dictClass) Call(_ *Run, a Args) (any, error) {
 	return d, err
 }
 
-// GetAttr offers fromkeys, the one class method that templates use.
+// GetAttr returns fromkeys, the only class method that templates use.
 func (c *dictClass) GetAttr(r *Run, name string) (any, bool, error) {
 	if name != "fromkeys" {
 		return nil, false, nil
@@ -167,7 +168,7 @@ func updateDict(d *pyobj.Dict, a Args) error {
 	return nil
 }
 
-// loremIpsum implements Jinja's lipsum: paragraphs of filler text, as HTML unless asked otherwise.
+// loremIpsum implements Jinja's lipsum: paragraphs of filler text, as HTML by default.
 func loremIpsum(r *Run, a Args) (any, error) {
 	args, err := a.Bind("generate_lorem_ipsum", []string{"n", "html", "min", "max"}, int64(5), true, int64(20), int64(100))
 	if err != nil {
@@ -190,7 +191,7 @@ func loremIpsum(r *Run, a Args) (any, error) {
 		return nil, err
 	}
 	words := strings.Fields(loremWords)
-	// The upper bounds are ours: Jinja would write gigabytes.
+	// Jinja has no upper bounds and would write gigabytes.
 	if high <= low || low < 0 || high > 10000 || n > 1000 {
 		return nil, valueError("empty range for randrange() (%d, %d, %d)", low, high, high-low)
 	}
@@ -233,7 +234,7 @@ func loremIpsum(r *Run, a Args) (any, error) {
 	return strings.Join(parts, "\n\n"), nil
 }
 
-// loremWords is shorter than Jinja's list, since the words are chosen at random anyway.
+// loremWords is shorter than Jinja's list. The words are chosen at random anyway.
 const loremWords = "a ac accumsan ad adipiscing aenean aliquam amet ante aptent arcu at auctor augue bibendum blandit " +
 	"class commodo condimentum congue consectetuer consequat conubia convallis cras cubilia cum curabitur curae cursus " +
 	"dapibus diam dictum dictumst dignissim dis dolor donec dui duis egestas eget eleifend elementum elit enim erat eros"

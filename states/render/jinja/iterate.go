@@ -6,7 +6,7 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// Iter is a lazy iterator: a generator, a map object, and so on. It can be gone through once.
+// Iter is a lazy iterator, such as a generator or a map object. It can be iterated over once.
 type Iter struct {
 	// Kind is the name of Python's type, which shows when the iterator is printed.
 	Kind string
@@ -25,8 +25,8 @@ func (it *Iter) Repr() string { return "<" + it.Kind + " object>" }
 // Iterate implements [Iterable].
 func (it *Iter) Iterate() func() (any, bool, error) { return it.Next }
 
-// overItems iterates over a slice that is asked for again each time: a list may grow or shrink meanwhile, and
-// Python then goes by its length at that moment.
+// overItems iterates over the slice that items returns, which it calls for each item: a list may grow or shrink
+// meanwhile, and Python uses its length at that moment.
 func overItems(items func() []any) func() (any, bool, error) {
 	i := 0
 	return func() (any, bool, error) {
@@ -95,7 +95,7 @@ func Iterate(v any) (func() (any, bool, error), error) {
 func overDict(d *pyobj.Dict, items []any) func() (any, bool, error) {
 	i, n := 0, d.Len()
 	return func() (any, bool, error) {
-		// After the error the iterator stays broken.
+		// After the error the iterator cannot be used any more.
 		if d.Len() != n {
 			n = -1
 			return nil, false, raise("RuntimeError", "dictionary changed size during iteration")
@@ -135,7 +135,7 @@ func textLike(s string, markup bool) any {
 	return s
 }
 
-// maxItems bounds a list: endless iterators fail here and not when memory runs out.
+// maxItems limits the length of a list, so that an endless iterator fails before memory runs out.
 const maxItems = 10_000_000
 
 // Collect implements Python's list(v), as a slice that the caller may change.
@@ -202,7 +202,7 @@ func (v *view) Repr() string {
 func (v *view) Len() int                           { return v.d.Len() }
 func (v *view) Iterate() func() (any, bool, error) { return overDict(v.d, v.viewItems()) }
 
-// Contains looks keys and items up and searches values.
+// Contains looks up keys and items, and searches values.
 func (v *view) Contains(x any) bool {
 	switch v.kind {
 	case "keys":

@@ -10,7 +10,7 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// Limits of one render; package comment, section Limits, has the others.
+// Limits of one render. The package comment lists the others in the section Limits.
 const (
 	// MaxDepth is how deep macros, blocks, includes and imports may call each other. Python's own limit is 1,000
 	// frames, of which Jinja needs several per call.
@@ -38,7 +38,7 @@ type Env struct {
 	Syntax     Syntax
 	Undefined  undefinedKind
 	Autoescape bool
-	// AutoescapeFor decides by the name of a template, if set, and Autoescape does not count.
+	// AutoescapeFor, if set, decides by the name of a template, and Autoescape is ignored.
 	AutoescapeFor func(name string) bool
 	// Filters, Tests and Globals are looked up before the built-in ones. The functions return nil for an unknown
 	// name.
@@ -85,15 +85,15 @@ func (c *Cache) getCode(text string) *code {
 	return c.items[text]
 }
 
-// putCode adds a compiled template. A full cache is emptied, which is cheaper than keeping track of use, and a text
-// that would fill a quarter of it is not kept.
+// putCode adds a compiled template. A full cache is emptied, which is cheaper than tracking the use of each entry. A
+// text that would fill a quarter of the cache is not added.
 func (c *Cache) putCode(text string, k *code) {
 	if c == nil || len(text) > maxCache/4 {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	// Concurrent renders may have added the same text; that is counted twice and does no harm.
+	// Concurrent renders may have added the same text. It is then counted twice, which does no harm.
 	if c.bytes += len(text); c.bytes > maxCache || c.items == nil {
 		c.items, c.bytes = map[string]*code{}, len(text)
 	}
@@ -141,15 +141,15 @@ func (e *Env) Compile(name, file, text string) (*Template, error) {
 // compileText parses a text for rendering.
 func (e *Env) compileText(src string) (c *code, err *Error) { return e.parseText(src, nil) }
 
-// parseText turns a text into code. If uses is not nil it collects what the text names there, and unknown filters
-// and tests are no error.
+// parseText converts a text to code. If uses is not nil it collects the names that the text uses, and unknown filters
+// and tests are not errors.
 func (e *Env) parseText(src string, uses *[]Use) (c *code, err *Error) {
 	if !e.Syntax.valid() {
 		return nil, raise("AssertionError", "block, variable and comment start strings must be different")
 	}
 	p := &parser{env: e, toks: lex(&e.Syntax, src), uses: uses}
-	// The parser panics with bail at the first error, which spares an error check per token. Any other panic is a
-	// bug and passes on.
+	// At the first error the parser panics with bail, which saves an error check for each token. Any other panic is a
+	// bug and is not caught.
 	defer func() {
 		if x := recover(); x != nil {
 			b, ok := x.(bail)
@@ -163,25 +163,25 @@ func (e *Env) parseText(src string, uses *[]Use) (c *code, err *Error) {
 	p.scope = root
 	p.checkToken(0)
 	body := p.parseUntil(nil)
-	// Jinja finds unknown filters when it generates code, thus after every syntax error.
+	// Jinja finds unknown filters when it generates code, so these errors come after all syntax errors.
 	if len(p.missing) > 0 && uses == nil {
 		return nil, p.missing[0]
 	}
-	// Only now all scopes have all their names.
+	// The scopes have all their names only now.
 	for _, l := range p.loads {
 		l.n.refs = l.s.refs(l.n.name)
 	}
 	return &code{body: body, scope: root, blocks: p.blocks, order: p.blockOrder, extends: p.extends, self: p.usesSelf}, nil
 }
 
-// placeError notes where in a template an error was raised, unless it has a place already: the innermost one
-// counts.
+// placeError notes where in a template an error was raised. If it has a place already, that is the innermost one and
+// stays.
 func (t *Template) placeError(err error, line int) error {
 	e := asError(err)
 	if e.placed {
 		return e
 	}
-	// A syntax error knows its own line; the line of the tag that loaded the template is not its place.
+	// A syntax error has its own line, which the line of the tag that loaded the template must not replace.
 	if e.Line == 0 || e.Kind != "TemplateSyntaxError" && e.Kind != "TemplateAssertionError" {
 		e.Line = line
 	}
@@ -237,16 +237,16 @@ func (r *Run) Context() context.Context { return r.ctx }
 // Env returns the environment.
 func (r *Run) Env() *Env { return r.env }
 
-// SetGlobal changes a global for templates that are loaded from now on. The running template keeps its own.
+// SetGlobal changes a global for templates that are loaded later. The running template keeps its own.
 func (r *Run) SetGlobal(name string, v any) { r.globals[name] = v }
 
-// Global returns a global as it is now.
+// Global returns the current value of a global.
 func (r *Run) Global(name string) (any, bool) {
 	v, ok := r.globals[name]
 	return v, ok
 }
 
-// Names returns all names that the running template sees, the environment's among them.
+// Names returns all names that the running template sees, including those of the environment.
 func (r *Run) Names() map[string]any {
 	out := map[string]any{}
 	if r.frame != nil {
@@ -376,8 +376,8 @@ func (c *Context) withScope(f *frame, s *scope) *Context {
 	return &Context{parent: withLocals(c.allNames(), f, s), blocks: c.blocks, name: c.name}
 }
 
-// withLocals returns names and, over them, what the scopes around a place hold, the innermost last. names itself is
-// not changed.
+// withLocals returns names with the names of the scopes around a place added, so that inner scopes override outer
+// ones. names itself is not changed.
 func withLocals(names map[string]any, f *frame, s *scope) map[string]any {
 	type local struct {
 		s *scope
@@ -407,12 +407,12 @@ func withLocals(names map[string]any, f *frame, s *scope) map[string]any {
 	return names
 }
 
-// output is where a template writes. Frames that capture a body have one of their own.
+// output is the text that a template writes. A frame that captures a body has its own.
 type output struct {
 	b strings.Builder
 }
 
-// writeText appends output. What was captured counts each time it is written, so the limit is one on work, too.
+// writeText appends output. Captured text counts each time it is written, so the limit also bounds the work.
 func (f *frame) writeText(s string) error {
 	if f.r.written += len(s); f.r.written > MaxText {
 		return raise("MemoryError", "more than %d bytes of output", MaxText)
@@ -502,7 +502,7 @@ func (t *Template) runInto(r *Run, c *Context, out *output) error {
 	if _, err := execAll(f, t.code.body); err != nil {
 		return err
 	}
-	// The parent's body writes what the child has not.
+	// The parent's main body writes the output, with the blocks of this template.
 	if p := f.main.parent; p != nil {
 		return p.runInto(r, c, out)
 	}
@@ -536,8 +536,8 @@ func (r *Run) loadTemplate(name string) (*Template, error) {
 	return t, nil
 }
 
-// pickTemplate returns the template for a tag's expression: a name, a list of names of which the first that exists
-// counts, or a compiled template.
+// pickTemplate returns the template for the expression of a tag: a name, a list of names of which the first existing
+// one is used, or a compiled template.
 func (r *Run) pickTemplate(v any) (*Template, error) {
 	switch v := v.(type) {
 	case *Undefined:
@@ -555,7 +555,7 @@ func (r *Run) pickTemplate(v any) (*Template, error) {
 	if len(names) == 0 {
 		return nil, &Error{Kind: "TemplatesNotFound", Msg: "Tried to select from an empty list of templates."}
 	}
-	// The first template that exists counts. A missing name in the list is passed over, too.
+	// The first template that exists is used. A missing name in the list is skipped as well.
 	for _, n := range names {
 		t, err := r.pickTemplate(n)
 		if e, ok := err.(*Error); ok && (e.Kind == "TemplateNotFound" || e.Kind == "UndefinedError") {

@@ -19,7 +19,8 @@ func render(t testing.TB, env *Env, text string, vars map[string]any) (string, e
 	return tmpl.Render(t.Context(), vars)
 }
 
-// The recorded cases are in states/render; these are about what the package promises beside Jinja's language.
+// TestValuesAreShared checks that a template changes the caller's list. The recorded cases are in states/render; the
+// tests here cover what the package promises in addition to Jinja's language.
 func TestValuesAreShared(t *testing.T) {
 	l := pyobj.NewList(int64(1))
 	env := NewEnv()
@@ -58,7 +59,7 @@ func TestErrorsHaveAPlace(t *testing.T) {
 		"{% from 'lib' import m %}\n\n{{ m() }}": {"UndefinedError", "/files/lib", 3},
 		"\n\n{% import 'gone' as x %}":           {"TemplateNotFound", "", 3},
 		"a\nb\n{% for %}":                        {"TemplateSyntaxError", "", 3},
-		"{% if x %}\n\n":                         {"TemplateSyntaxError", "", 1}, // the end is where the last token begins
+		"{% if x %}\n\n":                         {"TemplateSyntaxError", "", 1}, // the error is at the last token
 		"{% if x %}\n{# c\n\n #}\n":              {"TemplateSyntaxError", "", 1},
 		"a\n{% if x %}\n{{ y }}\n\n":             {"TemplateSyntaxError", "", 3},
 		"\n\n{% if x":                            {"TemplateSyntaxError", "", 3},
@@ -182,7 +183,8 @@ func FuzzRender(f *testing.F) {
 	})
 }
 
-// TestCVE_2021_25283_Sandbox: no attribute leads from a value of a template to Python's machinery, as Jinja's sandbox has it.
+// TestCVE_2021_25283_Sandbox checks that a template cannot reach the internals of Python through an attribute of a
+// value, as in Jinja's sandbox.
 func TestCVE_2021_25283_Sandbox(t *testing.T) {
 	for _, text := range []string{"{{ ''.__class__.__mro__ }}", "{{ [].__class__.__base__.__subclasses__() }}", "{{ ''['__class__'].x }}",
 		"{{ (''|attr('__class__')).x }}", "{{ range.__init__.__globals__ }}", "{{ {}.__dict__.x }}"} {

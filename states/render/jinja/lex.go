@@ -52,7 +52,7 @@ const (
 	tTilde
 )
 
-// String returns what error messages call a token of the kind.
+// String returns the name of the kind in error messages.
 func (k kind) String() string {
 	switch k {
 	case tEOF:
@@ -111,8 +111,8 @@ func (t token) describe() string {
 	return t.kind.String()
 }
 
-// lexer cuts a template into tokens, by the rules of jinja2/lexer.py. Where Jinja compiles regular expressions from
-// the delimiters, it compares strings.
+// lexer splits a template into tokens, by the rules of jinja2/lexer.py. Jinja compiles regular expressions from the
+// delimiters; lexer compares strings.
 type lexer struct {
 	s    *Syntax
 	src  string
@@ -134,8 +134,8 @@ func (l *lexer) syntaxError(line int, format string, args ...any) *Error {
 	return e
 }
 
-// lex returns the tokens of a template. The source has "\n" as its only line ends. Where the source is wrong there
-// is a token with the *Error as its value, and the tokens end.
+// lex returns the tokens of a template. The source has "\n" as its only line ends. At an error in the source, the
+// last token has the *Error as its value.
 func lex(s *Syntax, src string) []token {
 	l := &lexer{s: s, src: src, line: 1, starting: true, toks: make([]token, 0, len(src)/8+8)}
 	// The loop ends at the first error; what was read before it is kept.
@@ -152,7 +152,7 @@ func lex(s *Syntax, src string) []token {
 	return append(l.toks, end)
 }
 
-// normalize turns all line ends into "\n" and drops one at the end, unless it is to be kept.
+// normalize converts all line ends to "\n" and removes the last one unless keepTrailing is set.
 func normalize(src string, keepTrailing bool) string {
 	if strings.Contains(src, "\r") {
 		src = strings.ReplaceAll(strings.ReplaceAll(src, "\r\n", "\n"), "\r", "\n")
@@ -168,7 +168,7 @@ func (l *lexer) emitToken(k kind, text string) {
 	l.toks = append(l.toks, token{kind: k, line: l.line, text: text})
 }
 
-// What may begin at a place in the text.
+// The constructs that may begin at a place in the text.
 const (
 	beginNothing = iota
 	beginComment
@@ -183,14 +183,14 @@ const (
 func (l *lexer) findOpening(i int) (what, length int, sign byte) {
 	rest := l.src[i:]
 	s := l.s
-	// raw is matched before everything else, as it is a mark of its own in Jinja's root rule.
+	// raw is matched before everything else, because Jinja's root rule has a separate mark for it.
 	if strings.HasPrefix(rest, s.BlockStart) {
 		if n, sign := l.rawBegin(rest); n > 0 {
 			return beginRaw, n, sign
 		}
 	}
 	best, bestLen := beginNothing, 0
-	// The longest mark wins. Among equal ones the order is that of Python's sort, by name, from the end.
+	// The longest mark is used. Marks of equal length are tried in the order of Python's sort, by name, from the end.
 	try := func(what int, mark string) {
 		if mark != "" && len(mark) > bestLen && strings.HasPrefix(rest, mark) {
 			best, bestLen = what, len(mark)
@@ -271,7 +271,7 @@ func (l *lexer) readText() {
 		l.pos = len(l.src)
 		return
 	}
-	// A variable's mark takes no blanks away by lstrip_blocks.
+	// lstrip_blocks does not remove the blanks before a variable.
 	l.emitStripped(text, sign, what != beginVariable)
 	mark := l.src[at : at+length]
 	l.starting = strings.HasSuffix(mark, "\n")
@@ -280,7 +280,7 @@ func (l *lexer) readText() {
 		first := len(l.toks)
 		defer func() { l.noteTag(what, at, first, length) }()
 	}
-	// Each kind of mark reads to its own end.
+	// Each kind of mark has its own end.
 	switch what {
 	case beginVariable:
 		l.emitToken(tVariableBegin, "")
@@ -320,7 +320,7 @@ func (l *lexer) mayOpen(i int) bool {
 }
 
 // emitStripped emits the text before a mark, without the blanks that the mark's sign or the option lstrip_blocks
-// takes away.
+// removes.
 func (l *lexer) emitStripped(text string, sign byte, block bool) {
 	switch {
 	case sign == '-':
@@ -330,7 +330,7 @@ func (l *lexer) emitStripped(text string, sign byte, block bool) {
 		l.line += strings.Count(text[len(kept):], "\n")
 	case sign != '+' && l.s.LstripBlocks && block:
 		start := strings.LastIndexByte(text, '\n') + 1
-		// Only blanks stand between the line's start and the tag.
+		// There are only blanks between the start of the line and the tag.
 		if (start > 0 || l.starting) && start < len(text) && strings.TrimFunc(text[start:], unicode.IsSpace) == "" {
 			text = text[:start]
 		}
@@ -359,8 +359,8 @@ func (l *lexer) emitData(text string) {
 	}
 }
 
-// matchEnd returns the length of a tag's end at position i, with its sign and what that takes away; 0 if there is
-// no end.
+// matchEnd returns the length of a tag's end at position i, including its sign and the white space that this removes,
+// or 0 if there is no end.
 func (l *lexer) matchEnd(i int, mark string, trim bool) int {
 	rest := l.src[i:]
 	switch {
@@ -371,7 +371,7 @@ func (l *lexer) matchEnd(i int, mark string, trim bool) int {
 		return n + leadingSpace(rest[n:])
 	case strings.HasPrefix(rest, mark):
 		n := len(mark)
-		// trim_blocks takes one line break behind a tag.
+		// trim_blocks removes one line break after a tag.
 		if trim && strings.HasPrefix(rest[n:], "\n") {
 			n++
 		}
@@ -380,7 +380,7 @@ func (l *lexer) matchEnd(i int, mark string, trim bool) int {
 	return 0
 }
 
-// skipBytes moves on by n bytes and keeps line and starting right.
+// skipBytes moves n bytes forward and updates line and starting.
 func (l *lexer) skipBytes(n int) {
 	part := l.src[l.pos : l.pos+n]
 	l.line += strings.Count(part, "\n")
@@ -399,7 +399,7 @@ func (l *lexer) skipComment() {
 	l.err = l.syntaxError(l.line, "Missing end of comment tag")
 }
 
-// readRaw reads up to {% endraw %}, whose signs strip like those of any tag.
+// readRaw reads up to {% endraw %}. The signs of its tags strip white space like those of any tag.
 func (l *lexer) readRaw() {
 	for i := l.pos; i < len(l.src); i++ {
 		if !strings.HasPrefix(l.src[i:], l.s.BlockStart) {
@@ -432,15 +432,14 @@ func (l *lexer) readRaw() {
 	l.err = l.syntaxError(l.line, "Missing end of raw directive")
 }
 
-// readTag reads the tokens of a tag up to its end. An empty mark stands for the end of the line, in line
-// statements.
+// readTag reads the tokens of a tag up to its end. An empty mark means the end of the line, for line statements.
 func (l *lexer) readTag(end kind, mark string, trim bool) {
 	// The end of a tag does not count inside of brackets: {{ {'a': {}} }}.
 	var open []byte
 	for {
 		if len(open) == 0 {
 			if mark == "" {
-				// The end takes the blank lines after it along.
+				// The end of a line statement includes the blank lines after it.
 				n := leadingSpace(l.src[l.pos:])
 				if l.pos+n < len(l.src) {
 					n = strings.LastIndexByte(l.src[l.pos:l.pos+n], '\n') + 1
@@ -457,7 +456,7 @@ func (l *lexer) readTag(end kind, mark string, trim bool) {
 				return
 			}
 		}
-		// At the end of the text without an end of the tag.
+		// The text ends before the tag.
 		if l.pos >= len(l.src) {
 			return // the parser reports the end of the template
 		}
@@ -590,7 +589,7 @@ func DefaultSyntax() Syntax {
 	return Syntax{BlockStart: "{%", BlockEnd: "%}", VariableStart: "{{", VariableEnd: "}}", CommentStart: "{#", CommentEnd: "#}", Newline: "\n"}
 }
 
-// valid reports whether the delimiters can be told apart. An empty prefix would begin everywhere.
+// valid reports whether the delimiters differ. An empty mark would match everywhere.
 func (s *Syntax) valid() bool {
 	marks := []string{s.BlockStart, s.VariableStart, s.CommentStart}
 	return !slices.Contains(marks, "") && s.BlockEnd != "" && s.VariableEnd != "" && s.CommentEnd != "" &&

@@ -33,7 +33,7 @@ func unescapeString(s string) (string, string) {
 			return "truncated \\" + string(s[i]) + strings.Repeat("X", n) + " escape"
 		}
 		msg := ""
-		// The escapes that Python knows; others keep their backslash.
+		// These are the escapes of Python. Any other backslash is kept.
 		switch c := s[i]; c {
 		case '\n':
 		case '\\', '\'', '"':
@@ -66,7 +66,7 @@ func unescapeString(s string) (string, string) {
 			msg = hex(4)
 		case 'U':
 			msg = hex(8)
-		// Names would need Unicode's table of names, about 1 MB in every program.
+		// The names would need Unicode's table of names, about 1 MB in every program.
 		case 'N':
 			msg = "unknown Unicode character name"
 		default:

@@ -10,8 +10,8 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// filterTitle implements Jinja's title: every word begins with a capital. Words end at blanks, hyphens and
-// brackets only, unlike str.title.
+// filterTitle implements Jinja's title: every word begins with a capital. Unlike for str.title, a word ends only at a
+// blank, a hyphen or a bracket.
 func filterTitle(s string) string {
 	var b strings.Builder
 	word := ""
@@ -34,8 +34,8 @@ func filterTitle(s string) string {
 	return b.String()
 }
 
-// stripTags implements Markup.striptags: comments and tags are removed, and runs of white space become one blank.
-// Comments first, as they may hold tags.
+// stripTags implements Markup.striptags: comments and tags are removed, and a run of white space becomes one blank.
+// Comments are removed first, because they may contain tags.
 func stripTags(s string) string {
 	for {
 		i := strings.Index(s, "<!--")
@@ -62,7 +62,7 @@ func stripTags(s string) string {
 	return unescapeHTML(strings.Join(strings.FieldsFunc(s, pySpace), " "))
 }
 
-// unescapeHTML replaces entities by their characters, as html.unescape does.
+// unescapeHTML replaces entities with their characters, as html.unescape does.
 func unescapeHTML(s string) string { return html.UnescapeString(s) }
 
 // quoteURL implements Jinja's url_quote. In a query a blank is "+" and a slash is quoted.
@@ -142,7 +142,7 @@ func filterURLEncode(r *Run, v any, _ Args) (any, error) {
 
 // filterXMLAttr implements Jinja's xmlattr. Undefined and None values are left out.
 func filterXMLAttr(r *Run, v any, a Args) (any, error) {
-	a.Before++ // the environment
+	a.Before++ // Python also counts the environment
 	args, err := a.Bind("do_xmlattr", []string{"autospace"}, true)
 	if err != nil {
 		return nil, err
@@ -191,7 +191,7 @@ const (
 
 // filterURLize implements Jinja's urlize: words that look like addresses become links.
 func filterURLize(r *Run, v any, a Args) (any, error) {
-	a.Before++ // the environment
+	a.Before++ // Python also counts the environment
 	args, err := a.Bind("do_urlize", []string{"trim_url_limit", "nofollow", "target", "rel", "extra_schemes"}, nil, false, nil, nil, nil)
 	if err != nil {
 		return nil, err
@@ -202,7 +202,7 @@ func filterURLize(r *Run, v any, a Args) (any, error) {
 			return nil, err
 		}
 	}
-	// rel is a set, since Jinja sorts what remains of it.
+	// rel is a set, because Jinja sorts the values.
 	rel := map[string]bool{"noopener": true}
 	if args[3] != nil {
 		s, _ := isText(args[3])
@@ -240,7 +240,7 @@ func filterURLize(r *Run, v any, a Args) (any, error) {
 			schemes = append(schemes, s)
 		}
 	}
-	// The text is escaped first; links are put into the escaped text.
+	// The text is escaped first, and links are inserted into the escaped text.
 	m, err := escapeValue(v)
 	if err != nil {
 		return nil, err
@@ -265,7 +265,7 @@ func filterURLize(r *Run, v any, a Args) (any, error) {
 	}
 	words := wordsAndBlanks(string(m))
 	for i, word := range words {
-		// Brackets and punctuation around a word are no part of the address.
+		// Brackets and punctuation around a word are not part of the address.
 		head, middle, tail := "", word, ""
 		if n := openingRun(middle); n > 0 {
 			head, middle = middle[:n], middle[n:]
@@ -273,7 +273,8 @@ func filterURLize(r *Run, v any, a Args) (any, error) {
 		if n := closingRun(middle); n > 0 {
 			tail, middle = middle[len(middle)-n:], middle[:len(middle)-n]
 		}
-		// A closing bracket returns to the address if its opening one is in it: Wikipedia has such names.
+		// A closing bracket belongs to the address if the address contains the opening one, as in names of Wikipedia
+		// articles.
 		for _, pair := range [][2]string{{"(", ")"}, {"<", ">"}, {"&lt;", "&gt;"}} {
 			count := strings.Count(middle, pair[0])
 			if count <= strings.Count(middle, pair[1]) {
@@ -288,7 +289,7 @@ func filterURLize(r *Run, v any, a Args) (any, error) {
 		link := func(href, extra, text string) string {
 			return `<a href="` + href + `"` + extra + `>` + text + `</a>`
 		}
-		// Web addresses, then mailto:, then plain addresses, then the extra schemes.
+		// The order is: web addresses, mailto:, plain addresses, and the extra schemes.
 		switch {
 		case matches(http, middle):
 			if strings.HasPrefix(middle, "https://") || strings.HasPrefix(middle, "http://") {
@@ -326,8 +327,7 @@ func sortedKeys(m map[string]bool) []string {
 	return out
 }
 
-// wordsAndBlanks cuts a text into alternate runs of words and white space, so that it can be joined again
-// unchanged.
+// wordsAndBlanks splits a text into alternating runs of words and white space, which can be joined again unchanged.
 func wordsAndBlanks(s string) []string {
 	var parts []string
 	start, blank := 0, false

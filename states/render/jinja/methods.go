@@ -88,7 +88,7 @@ func (r *Run) callMethod(obj any, name string, a Args) (v any, known bool, err e
 			}
 			return b.String(), true, nil
 		}
-		// decode takes the bytes as UTF-8, whatever encoding is named.
+		// decode reads the bytes as UTF-8, whatever the encoding argument is.
 		return string(x), true, nil
 	default:
 		switch name {
@@ -108,8 +108,8 @@ func (r *Run) callMethod(obj any, name string, a Args) (v any, known bool, err e
 	return v, true, err
 }
 
-// checkArity checks the number of positional arguments of a method without keywords. The texts are those of
-// CPython's Argument Clinic, which differ by number.
+// checkArity checks the number of positional arguments of a method without keywords. The texts are those of CPython's
+// Argument Clinic, which depend on the number.
 func checkArity(a Args, name string, low, high int) error {
 	if len(a.Kw) > 0 {
 		return typeError("%s() takes no keyword arguments", name)
@@ -123,7 +123,7 @@ func checkArity(a Args, name string, low, high int) error {
 		return "s"
 	}
 	switch {
-	// CPython has a wording of its own for functions without, and with one, argument.
+	// CPython has its own texts for functions with no argument and with one.
 	case low == high && n != low && low == 0:
 		return typeError("%s() takes no arguments (%d given)", name, n)
 	case low == high && n != low && low == 1:
@@ -138,8 +138,8 @@ func checkArity(a Args, name string, low, high int) error {
 	return nil
 }
 
-// dictMethod calls a method of a dict. An OrderedDict has the same methods with other names in errors, and keywords
-// for two of them.
+// dictMethod calls a method of a dict. An OrderedDict has the same methods, but they have other names in errors, and
+// two of them accept keywords.
 func (r *Run) dictMethod(d *pyobj.Dict, name string, a Args) (any, error) {
 	arity := func(low, high int) error {
 		kind := "dict."
@@ -245,7 +245,8 @@ func (r *Run) dictMethod(d *pyobj.Dict, name string, a Args) (any, error) {
 		}
 		return r.Call(v, a)
 	}
-	// move_to_end, of OrderedDict only. To the front means to build the dict again, since pyobj appends.
+	// move_to_end exists only in OrderedDict. To move a key to the front the dict is built again, because pyobj can
+	// only append.
 	args, err := a.Bind("move_to_end", []string{"key", "last"}, true)
 	if err != nil {
 		return nil, err
@@ -265,7 +266,7 @@ func (r *Run) dictMethod(d *pyobj.Dict, name string, a Args) (any, error) {
 	return nil, nil
 }
 
-// searchItems is index and count of lists and tuples.
+// searchItems implements index and count of lists and tuples.
 func searchItems(items []any, name string, a Args, kind string) (any, error) {
 	if name == "count" {
 		if err := checkArity(a, kind+".count", 1, 1); err != nil {
@@ -318,7 +319,8 @@ func searchItems(items []any, name string, a Args, kind string) (any, error) {
 	return nil, valueError("%s is not in list", pyobj.Repr(a.Pos[0]))
 }
 
-// listMethod calls a method of a list. The list is changed in place, for all who share it.
+// listMethod calls a method of a list. The list is changed in place, so all variables that refer to it see the
+// change.
 func (r *Run) listMethod(l *pyobj.List, name string, a Args) (any, error) {
 	arity := func(low, high int) error { return checkArity(a, "list."+name, low, high) }
 	switch name {
@@ -437,7 +439,7 @@ func (r *Run) listMethod(l *pyobj.List, name string, a Args) (any, error) {
 	return nil, arity(0, 0)
 }
 
-// sortItems is sorted(items, key=by, reverse=reverse): stable, and by < alone.
+// sortItems implements sorted(items, key=by, reverse=reverse). The sort is stable and uses only <.
 func sortItems(items []any, by func(v any) (any, error), reverse bool) ([]any, error) {
 	type pair struct{ key, v any }
 	list := make([]pair, len(items))
@@ -452,17 +454,17 @@ func sortItems(items []any, by func(v any) (any, error), reverse bool) ([]any, e
 			list[i].key = k
 		}
 	}
-	// Reversed before and after: equal items keep their order in a reversed sort, too.
+	// The list is reversed before and after the sort, so that equal items keep their order.
 	if reverse {
 		slices.Reverse(list)
 	}
-	// The first failed comparison ends the sort; the rest of it compares nothing any more.
+	// After the first failed comparison, the rest of the sort compares nothing.
 	var failed error
 	sort.SliceStable(list, func(i, j int) bool {
 		if failed != nil {
 			return false
 		}
-		// Python compares the later item with the earlier one, which shows in the error.
+		// Python compares the later item with the earlier one, and the error shows this order.
 		less, err := orderHolds(tLt, list[i].key, list[j].key)
 		if err != nil {
 			failed = err
@@ -519,7 +521,7 @@ func setMethod(s *pyobj.Set, name string, a Args) (any, error) {
 		}
 		return nil, checkArity(a, "set."+name, 1, 1)
 	}
-	// Methods that take any value, then those that take an iterable.
+	// First the methods that accept any value, then those that accept an iterable.
 	v := a.Pos[0]
 	switch name {
 	case "add":

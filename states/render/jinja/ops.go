@@ -9,15 +9,15 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// MaxText is how many bytes one text may have, and the output of a render.
+// MaxText is the limit in bytes for one text, and for the output of a render.
 const MaxText = 64 << 20
 
-// maxBits is how many bits an integer may have. The size of a product or a power is estimated, from above, before
-// it is computed.
+// maxBits is the limit in bits for an integer. An upper bound for the size of a product or a power is computed before
+// the result is.
 const maxBits = 1 << 20
 
-// MaxMade is how many bytes the texts and collections that a render creates may have together, whether or not they
-// are still in use: what the garbage collector has freed cannot be known.
+// MaxMade is the limit in bytes for all texts and collections that a render creates, whether or not they are still in
+// use: it is unknown what the garbage collector has freed.
 const MaxMade = 256 << 20
 
 // slotBytes is the size of an element of a list or tuple that holds a small value, entryBytes that of an entry of a
@@ -80,7 +80,7 @@ func unsupportedOperands(op kind, a, b any) error {
 
 // binaryOp computes a op b.
 func (r *Run) binaryOp(op kind, a, b any) (any, error) {
-	// Small integers, the common case, take no detour over big.Int.
+	// Small integers, the common case, do not need big.Int.
 	x, okA := a.(int64)
 	y, okB := b.(int64)
 	if okA && okB {
@@ -111,7 +111,7 @@ func (r *Run) binaryOp(op kind, a, b any) (any, error) {
 			return nil, u.fail()
 		}
 	case tSub:
-		// Sets have a difference, the only operator that templates use on them.
+		// The difference is the only operator that templates use on sets.
 		if s, ok := a.(*pyobj.Set); ok {
 			if t, ok := b.(*pyobj.Set); ok {
 				out := &pyobj.Set{}
@@ -131,7 +131,7 @@ func (r *Run) binaryOp(op kind, a, b any) (any, error) {
 func smallInts(op kind, x, y int64) (any, bool) {
 	switch op {
 	case tAdd:
-		// The sum grew exactly if y is positive: otherwise it overflowed.
+		// Without an overflow, the sum is greater than x exactly if y is positive.
 		if s := x + y; (s > x) == (y > 0) {
 			return s, true
 		}
@@ -180,7 +180,7 @@ func toBig(v any) *big.Int {
 	return big.NewInt(n)
 }
 
-// toFloat is float(v) of a number. An integer beyond the range fails, as in Python.
+// toFloat implements float(v) for a number. An integer beyond the range of a float is an error, as in Python.
 func toFloat(v any) (float64, error) {
 	switch v := v.(type) {
 	case float64:
@@ -211,7 +211,7 @@ func numberOp(op kind, a, b any) (any, error) {
 	case tSub:
 		z.Sub(x, y)
 	case tMul:
-		// The size of the result is known beforehand; so is that of a power below.
+		// The size of the result is known before it is computed. The same is true for a power below.
 		if x.BitLen()+y.BitLen() > maxBits {
 			return nil, raise("MemoryError", "integer of more than %d bits", maxBits)
 		}
@@ -340,9 +340,9 @@ func floatOp(op kind, a, b any) (any, error) {
 	return nil, unsupportedOperands(op, a, b)
 }
 
-// addValues is + for values that are not numbers.
+// addValues implements + for values that are not numbers.
 func (r *Run) addValues(a, b any) (any, error) {
-	// The left operand decides, as Python asks it first.
+	// The left operand decides, because Python tries its method first.
 	switch x := a.(type) {
 	case string:
 		switch y := b.(type) {
@@ -351,7 +351,7 @@ func (r *Run) addValues(a, b any) (any, error) {
 				return nil, TooLong()
 			}
 			return x + y, nil
-		// A str that is added to Markup is escaped, on either side.
+		// A str is escaped when it is added to Markup, on either side.
 		case pyobj.Markup:
 			return pyobj.Markup(Escape(x)) + y, nil
 		}
@@ -386,7 +386,7 @@ func (r *Run) addValues(a, b any) (any, error) {
 // TooLong returns the error for a text of more than [MaxText] bytes.
 func TooLong() error { return raise("MemoryError", "text of more than %d bytes", MaxText) }
 
-// multiplyValues repeats a sequence. The number may stand on either side.
+// multiplyValues repeats a sequence.
 func multiplyValues(left, right any) (any, error) {
 	// The sequence may be either operand.
 	a, b := left, right
@@ -441,7 +441,7 @@ func repeatItems(items []any, n int) ([]any, error) {
 	return out, nil
 }
 
-// signedNumber is -v, or +v if neg is false. +True is 1, as in Python.
+// signedNumber implements -v, or +v if neg is false. +True is 1, as in Python.
 func signedNumber(neg bool, v any) (any, error) {
 	switch x := v.(type) {
 	case int64:

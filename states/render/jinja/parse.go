@@ -4,12 +4,12 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// maxNesting bounds how deep tags and expressions may nest. The parser recurses, and a Go stack overflow cannot be
-// recovered from.
+// maxNesting limits how deeply tags and expressions may be nested. The parser is recursive, and Go cannot recover
+// from a stack overflow.
 const maxNesting = 300
 
-// parser builds the tree of a template from its tokens, by the rules of jinja2/parser.py, and what
-// jinja2/idtracking.py and compiler.py check.
+// parser builds the tree of a template from its tokens, by the rules of jinja2/parser.py. It also makes the checks of
+// jinja2/idtracking.py and compiler.py.
 type parser struct {
 	env  *Env
 	toks []token
@@ -38,7 +38,7 @@ type parser struct {
 	// those in conditions only when they are used.
 	missing  []*Error
 	usesSelf bool
-	uses     *[]Use // what the template names, if that was asked for
+	uses     *[]Use // the names that the template uses, or nil if they are not needed
 }
 
 // load is a use of a name in a scope.
@@ -76,7 +76,7 @@ func (p *parser) peek() token {
 	return p.toks[p.i]
 }
 
-// next returns the current token and moves on. The last token stays current.
+// next returns the current token and moves to the next one. The last token stays current.
 func (p *parser) next() token {
 	t := p.toks[p.i]
 	if p.i+1 < len(p.toks) {
@@ -86,7 +86,7 @@ func (p *parser) next() token {
 	return t
 }
 
-// checkToken fails where the lexer did. What is wrong before that place was reported first.
+// checkToken fails if the lexer found an error at token i. Errors before that place have been reported by then.
 func (p *parser) checkToken(i int) {
 	if err, ok := p.toks[i].value.(*Error); ok {
 		panic(bail{err})
@@ -151,8 +151,8 @@ func (p *parser) pushScope(s *scope) *scope {
 // popScope returns to the scope outside.
 func (p *parser) popScope() { p.scope = p.scope.parent }
 
-// failTag is the error of a tag that does not belong where it is; "" is the end of the template. more are end tags
-// that were not pushed yet.
+// failTag fails for a tag in the wrong place. An empty name is the end of the template. more are end tags that are
+// not pushed yet.
 func (p *parser) failTag(name string, line int, more []string) {
 	ends := p.ends
 	if more != nil {
@@ -165,7 +165,7 @@ func (p *parser) failTag(name string, line int, more []string) {
 	if len(ends) > 0 {
 		looking := quoteAll(ends[len(ends)-1], " or ")
 		expected := false
-		// The tag is known but stands at the wrong place: a nesting mistake.
+		// The tag is known but in the wrong place: a nesting mistake.
 		for _, list := range ends {
 			for _, e := range list {
 				expected = expected || e == name
@@ -240,7 +240,7 @@ func (p *parser) parseUntil(ends []string) []stmt {
 	}
 }
 
-// oneStmt wraps a statement, as most tags have one.
+// oneStmt returns a list of one statement. Most tags have only one.
 func oneStmt(s stmt) []stmt { return []stmt{s} }
 
 // parseTag reads a tag from its name on.
@@ -271,7 +271,7 @@ func (p *parser) parseKnown(t token) (list []stmt, known bool) {
 	case "extends":
 		p.next()
 		p.extends = true
-		// The error is kept for later: it comes from Jinja's code generator.
+		// The error is kept for later, because it comes from Jinja's code generator.
 		if !p.isToplevel() {
 			e := raise("TemplateAssertionError", "cannot use extend from a non top-level scope")
 			e.Line = t.line
@@ -347,7 +347,7 @@ func (p *parser) loadName(name string, line int) *nameExpr {
 // isToplevel reports whether assignments are those of the template itself, which importing templates see.
 func (p *parser) isToplevel() bool { return p.scope.isolated && p.inBlock == 0 && p.inMacro == 0 }
 
-// nameTarget returns the target for a name: a slot in the current scope.
+// nameTarget returns the target for a name, which is a slot in the current scope.
 func (p *parser) nameTarget(name string, line int) *nameTarget {
 	if name == "loop" && p.loops > 0 && p.scope.loop {
 		p.fail(line, "Can't assign to special loop variable in for-loop")
@@ -365,12 +365,12 @@ func (p *parser) assignName() token {
 	return t
 }
 
-// assignTarget turns an expression into what it assigns to.
+// assignTarget converts an expression to the target of an assignment.
 func (p *parser) assignTarget(x expr) target {
 	// The names in a target were parsed as uses.
 	switch x := x.(type) {
 	case *nameExpr:
-		for i := range p.loads { // parsed as a use, but it is not one
+		for i := range p.loads { // it was parsed as a use, but is not one
 			if p.loads[i].n == x {
 				p.loads = append(p.loads[:i], p.loads[i+1:]...)
 				break
@@ -433,8 +433,7 @@ func nodeName(x expr) string {
 	return "expr"
 }
 
-// targetExpr reads what an assignment stores into, as an expression. The scope that it belongs to is not known yet
-// in for tags.
+// targetExpr reads the target of an assignment as an expression. In a for tag its scope is not known yet.
 func (p *parser) targetExpr(end string, namespace bool) expr {
 	x := p.tuple(tupleOptions{simple: true, end: end, namespace: namespace})
 	p.canAssign(x)

@@ -4,8 +4,8 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// expression reads an expression with all operators. The functions below are one level of precedence each, the
-// loosest first, under the names of jinja2/parser.py.
+// expression reads an expression with all operators. Each of the functions below reads one level of precedence, from
+// the loosest to the tightest. Their names are those of jinja2/parser.py.
 func (p *parser) expression() expr { return p.cond() }
 
 // cond reads x if test else y.
@@ -21,7 +21,7 @@ func (p *parser) cond() expr {
 		if p.skipName("else") {
 			c.no = p.cond()
 		}
-		// Errors of filters inside do not count: Jinja compiles conditions leniently.
+		// Unknown filters inside are not errors here, because Jinja compiles conditions leniently.
 		p.missing = p.missing[:missing]
 		x = c
 		line = p.cur().line
@@ -146,7 +146,7 @@ func (p *parser) power() expr {
 	return x
 }
 
-// unary reads signs and what they apply to. Filters bind weaker than a sign: -1|abs is (-1)|abs.
+// unary reads signs and their operands. Filters bind less tightly than a sign: -1|abs is (-1)|abs.
 func (p *parser) unary(filters bool) expr {
 	p.enterNesting()
 	defer func() { p.depth-- }()
@@ -189,7 +189,7 @@ func (p *parser) primary(namespace bool) expr {
 		return p.loadName(t.text, t.line)
 	case tString:
 		p.next()
-		// Adjacent strings are one, as in Python.
+		// Adjacent strings are joined, as in Python.
 		text := t.text
 		for p.cur().kind == tString {
 			text += p.next().text
@@ -212,7 +212,7 @@ func (p *parser) primary(namespace bool) expr {
 	return nil
 }
 
-// tupleOptions say how far a tuple without parentheses goes, and which expressions it may have.
+// tupleOptions define where a tuple without parentheses ends and which expressions it may contain.
 type tupleOptions struct {
 	simple    bool   // only primary expressions, for targets
 	cond      bool   // with inline if
@@ -221,7 +221,7 @@ type tupleOptions struct {
 	namespace bool
 }
 
-// tuple reads expressions separated by commas. A single one without a comma is itself.
+// tuple reads expressions separated by commas. A single expression without a comma is returned as it is.
 func (p *parser) tuple(o tupleOptions) expr {
 	p.enterNesting()
 	defer func() { p.depth-- }()
@@ -384,7 +384,7 @@ func (p *parser) subscribed() expr {
 
 // callArgs reads the arguments of a call in parentheses, in Python's order.
 func (p *parser) callArgs() arguments {
-	// ensure fails if an argument stands behind one that must be the last.
+	// ensure fails if an argument follows one that must be the last.
 	t := p.expect(tLParen)
 	var a arguments
 	ensure := func(ok bool) {
@@ -399,7 +399,7 @@ func (p *parser) callArgs() arguments {
 				break
 			}
 		}
-		// The form of each argument decides what may follow it.
+		// The form of each argument decides which arguments may follow.
 		switch c := p.cur(); {
 		case c.kind == tMul:
 			ensure(a.dynArgs == nil && a.dynKwds == nil)

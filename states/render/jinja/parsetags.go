@@ -16,14 +16,14 @@ func (p *parser) setTag() stmt {
 	}
 	s := &assignBlockStmt{line: line}
 	soft := p.scope.soft
-	p.scope.soft = 0 // Jinja compiles the block's filter in a scope of its own, which is in no condition
+	p.scope.soft = 0 // Jinja compiles the block's filter in a separate scope, outside of any condition
 	if f := p.parseFilters(nil, false); f != nil {
 		s.filter = f.(*filterExpr)
 	}
 	p.scope.soft = soft
 	s.target = p.assignTarget(x)
 	s.scope = p.pushScope(&scope{})
-	// Like a macro, the body writes into a text and not into the template.
+	// As in a macro, the body's output is a text and not the template's output.
 	p.inMacro++
 	s.body = p.parseBody(true, "endset")
 	p.inMacro--
@@ -35,7 +35,7 @@ func (p *parser) setTag() stmt {
 func (p *parser) forTag() []stmt {
 	line := p.expect(tName, "for").line
 	loads := len(p.loads)
-	// A target named loop is refused; other uses that the target seemed to make are dropped.
+	// A target named loop is refused. The names in the target were parsed as uses, which are dropped here.
 	x := p.targetExpr("in", false)
 	for _, l := range p.loads[loads:] {
 		if l.n.name == "loop" {
@@ -44,7 +44,7 @@ func (p *parser) forTag() []stmt {
 	}
 	p.loads = p.loads[:loads]
 	p.expect(tName, "in")
-	// The iterable belongs to the scope outside of the loop.
+	// The iterable belongs to the scope around the loop.
 	s := &forStmt{line: line, simple: -1}
 	s.iter = p.tuple(tupleOptions{end: "recursive"})
 	s.scope = p.pushScope(&scope{loop: true})
@@ -82,7 +82,7 @@ func (p *parser) forTag() []stmt {
 	return oneStmt(s)
 }
 
-// ifTag reads if, elif, else. Inside, unknown filters are no error until they are used.
+// ifTag reads if, elif and else. Unknown filters inside are not errors until they are used.
 func (p *parser) ifTag() stmt {
 	s := &ifStmt{line: p.expect(tName, "if").line}
 	p.scope.soft++
@@ -103,7 +103,7 @@ func (p *parser) ifTag() stmt {
 	}
 }
 
-// withTag reads with. The values are parsed in the scope outside, the targets belong to the scope inside.
+// withTag reads with. The values are parsed in the outer scope; the targets belong to the inner scope.
 func (p *parser) withTag() stmt {
 	p.next()
 	s := &withStmt{}
@@ -127,7 +127,7 @@ func (p *parser) withTag() stmt {
 	return s
 }
 
-// blockTag reads a block. Macros and loops around it do not reach inside.
+// blockTag reads a block. Macros and loops around the block do not apply inside it.
 func (p *parser) blockTag() stmt {
 	s := &blockStmt{line: p.next().line, toplevel: p.isToplevel()}
 	s.name = p.expect(tName).text
@@ -163,7 +163,7 @@ func (p *parser) blockTag() stmt {
 	p.scope = outer
 	p.inBlock--
 	p.inMacro, p.loops = outerMacro, outerLoops
-	// Anything but white space would be shown if the block is not overridden.
+	// A required block may contain only white space, because anything else would be shown if it is not overridden.
 	if s.required {
 		for _, b := range s.body {
 			if o, ok := b.(*outputStmt); !ok || o.x != nil || strings.TrimSpace(o.text) != "" {
@@ -186,7 +186,7 @@ func (p *parser) contextFlag(standard bool) bool {
 	return standard
 }
 
-// includeTag reads include, which has the context unless told otherwise.
+// includeTag reads include, which is with context by default.
 func (p *parser) includeTag() stmt {
 	s := &includeStmt{line: p.next().line, scope: p.scope, check: p.inMacro == 0 && p.inBlock == 0}
 	s.template = p.expression()
@@ -266,7 +266,7 @@ func (p *parser) macroSignature(m *macroCode) {
 		m.args = append(m.args, t.text)
 		m.slots = append(m.slots, p.scope.slot(t.text))
 		if t.text == "caller" {
-			// The name is defined, hence not the special variable.
+			// A parameter has this name, so the special variable does not exist.
 			m.explicit = true
 		}
 		if p.skipKind(tAssign) {
@@ -313,7 +313,7 @@ func (p *parser) macroRest(m *macroCode, end string) {
 	}
 }
 
-// macroTag reads a macro. Its name belongs to the scope outside.
+// macroTag reads a macro. Its name belongs to the outer scope.
 func (p *parser) macroTag() stmt {
 	s := &macroStmt{line: p.next().line}
 	t := p.assignName()
@@ -324,8 +324,7 @@ func (p *parser) macroTag() stmt {
 	return s
 }
 
-// callTag reads a call block. The call itself is evaluated in the scope outside, its parameters are those of the
-// body.
+// callTag reads a call block. The call itself is evaluated in the outer scope; its parameters belong to the body.
 func (p *parser) callTag() stmt {
 	s := &callStmt{line: p.next().line, code: &macroCode{}}
 	s.code.scope = p.pushScope(&scope{macro: true})
@@ -349,7 +348,7 @@ func (p *parser) callTag() stmt {
 func (p *parser) filterTag() stmt {
 	s := &filterStmt{line: p.next().line, check: p.inMacro == 0 && p.inBlock == 0}
 	soft := p.scope.soft
-	p.scope.soft = 0 // the block's own scope is in no condition
+	p.scope.soft = 0 // the block's own scope is outside of any condition
 	s.filter = p.parseFilters(nil, true).(*filterExpr)
 	p.scope.soft = soft
 	s.scope = p.pushScope(&scope{})

@@ -42,7 +42,7 @@ type percenter struct {
 	// the arguments one by one; a value that is not a tuple is the only one
 	args []any
 	dict *pyobj.Dict
-	// set if values that are left over are no error
+	// set if values that are left over are not an error
 	mapping bool
 	used    int
 	b       strings.Builder
@@ -112,7 +112,7 @@ func (p *percenter) formatOne(i int) (int, bool, error) {
 			return 0, false, valueError("incomplete format key")
 		}
 		if p.dict == nil {
-			_, err := p.r.lookupItem(p.args[0], s[i+1:j-1]) // a list, say: its own error
+			_, err := p.r.lookupItem(p.args[0], s[i+1:j-1]) // a list, for example, fails with its own error
 			return 0, false, err
 		}
 		x, ok := p.dict.Get(s[i+1 : j-1])
@@ -165,7 +165,7 @@ func (p *percenter) formatOne(i int) (int, bool, error) {
 		}
 		return n, nil
 	}
-	// Width, precision, and a length that has no meaning in Python.
+	// The width, the precision, and a length, which has no meaning in Python.
 	var err error
 	if f.width, err = number(); err != nil {
 		return 0, false, err
@@ -252,7 +252,7 @@ func (p *percenter) convertValue(c rune, v any, f spec, at int) (string, error) 
 			return "", raise("OverflowError", "%c arg not in range(0x110000)")
 		}
 		return f.fillOut(string(rune(n)), ""), nil
-	// Integers, and floats by their whole part for the decimal ones.
+	// Integers, and for the decimal conversions also floats, of which the whole part is shown.
 	case 'd', 'i', 'u', 'o', 'x', 'X':
 		if x, ok := v.(float64); ok && (c == 'd' || c == 'i' || c == 'u') {
 			n, err := floatToInt(x)
@@ -316,7 +316,7 @@ func firstRunes(s string, n int) string {
 	return s
 }
 
-// asciiText escapes what is not ASCII, as Python's ascii() does.
+// asciiText escapes the characters that are not ASCII, as Python's ascii() does.
 func asciiText(s string) string {
 	var b strings.Builder
 	for _, c := range s {
@@ -334,7 +334,7 @@ func asciiText(s string) string {
 	return b.String()
 }
 
-// hexPad returns n hex digits or more.
+// hexPad returns a number with at least n hex digits.
 func hexPad(c rune, n int) string {
 	s := strconv.FormatInt(int64(c), 16)
 	return strings.Repeat("0", max(n-len(s), 0)) + s

@@ -19,7 +19,7 @@ func ParseInt(s string, base int) (any, error) { return parseInt(s, base) }
 // Capitalize implements str.capitalize.
 func Capitalize(s string) string { return capitalize(s) }
 
-// SortItems is sorted(items, key=by).
+// SortItems implements sorted(items, key=by).
 func SortItems(items []any, by func(v any) (any, error)) ([]any, error) {
 	return sortItems(items, by, false)
 }
@@ -27,7 +27,7 @@ func SortItems(items []any, by func(v any) (any, error)) ([]any, error) {
 // Update implements d.update(from).
 func Update(d *pyobj.Dict, from any) error { return updateDict(d, Args{Pos: []any{from}}) }
 
-// Length is len(v).
+// Length implements len(v).
 func Length(v any) (int, error) { return lengthOf(v) }
 
 // LacksAttribute returns the error that v.name raises if there is no such attribute.

@@ -92,7 +92,7 @@ func (m *Macro) Call(r *Run, a Args) (any, error) {
 		}
 		f.slots[c.callerSlot] = v
 	}
-	// kwargs and varargs take what is left, if the body uses them.
+	// kwargs and varargs receive the remaining arguments, if the body uses them.
 	if c.kwargsSlot >= 0 {
 		d := &pyobj.Dict{}
 		for _, kw := range kwargs {
@@ -116,7 +116,7 @@ func (m *Macro) Call(r *Run, a Args) (any, error) {
 		return nil, err
 	}
 	defer func() { r.depth-- }()
-	// Defaults are evaluated now, in the macro's own frame: they may use earlier parameters.
+	// Defaults are evaluated now, in the macro's own frame, because they may use earlier parameters.
 	for i, v := range values {
 		if v == missing {
 			if d := i - (len(c.args) - len(c.defaults)); d >= 0 {
@@ -146,7 +146,7 @@ func (m *Macro) quotedName() string {
 	return pyobj.Repr(m.name)
 }
 
-// Loop is the variable loop. It stands between the iterator and the loop, so that it can look ahead.
+// Loop is the variable loop. The loop takes its items from it, so that it can look ahead.
 type Loop struct {
 	r *Run
 	// what the loop goes through, for its length
@@ -207,8 +207,8 @@ func (l *Loop) peek() (any, error) {
 	return l.after, nil
 }
 
-// totalLength returns the number of items. An iterator must be read to its end for that; the items are kept for the
-// loop.
+// totalLength returns the number of items. An iterator must be read to its end for that, and its items are kept for
+// the loop.
 func (l *Loop) totalLength() (int, error) {
 	if l.known {
 		return l.total, nil
@@ -230,7 +230,7 @@ func (l *Loop) totalLength() (int, error) {
 	return n, nil
 }
 
-// GetAttr implements [Attributes]. Only last, nextitem and the lengths read ahead.
+// GetAttr implements [Attributes]. Only last, nextitem and the lengths need to read ahead.
 func (l *Loop) GetAttr(r *Run, name string) (any, bool, error) {
 	switch name {
 	case "index":
@@ -286,7 +286,7 @@ func (l *Loop) GetAttr(r *Run, name string) (any, bool, error) {
 	return nil, false, nil
 }
 
-// Call implements [Callable]: it runs a recursive loop for what is below.
+// Call implements [Callable]: it runs a recursive loop for the items of the next level.
 func (l *Loop) Call(_ *Run, a Args) (any, error) {
 	args, err := a.Bind("LoopContext.__call__", []string{"iterable"})
 	if err != nil {
@@ -298,7 +298,7 @@ func (l *Loop) Call(_ *Run, a Args) (any, error) {
 	return l.recurse(args[0], l.depth0+1)
 }
 
-// Iterate implements [Iterable]: Jinja's loop can be iterated over itself.
+// Iterate implements [Iterable], because Jinja's loop is itself iterable.
 func (l *Loop) Iterate() func() (any, bool, error) {
 	return func() (any, bool, error) {
 		v, ok, err := l.advance()
@@ -306,7 +306,7 @@ func (l *Loop) Iterate() func() (any, bool, error) {
 	}
 }
 
-// Namespace is the object of namespace(), the only one whose attributes templates may assign.
+// Namespace is the object of namespace(), the only one whose attributes a template may assign.
 type Namespace struct{ d *pyobj.Dict }
 
 // TypeName implements [pyobj.Object].
@@ -419,7 +419,7 @@ func (b *blockRef) GetAttr(r *Run, name string) (any, bool, error) {
 	return nil, false, nil
 }
 
-// cycler is the object of cycler(), which goes round a list.
+// cycler is the object of cycler(), which repeats a list.
 type cycler struct {
 	items []any
 	pos   int

@@ -1,11 +1,11 @@
 package jinja
 
-// scope is a region of a template whose assignments are its own, known when it is parsed. At run time it is a
-// [frame] with a slot per name.
+// scope is a region of a template with its own assignments, which are known when it is parsed. At run time it is a
+// [frame] with a slot for each name.
 type scope struct {
 	parent *scope
 	names  []string
-	// isolated scopes (templates, blocks) do not see the names of those around them.
+	// isolated scopes (templates, blocks) do not see the names of the scopes around them.
 	isolated bool
 	// loop marks the body of a for loop, macro that of a macro or call block.
 	loop, macro bool
@@ -40,7 +40,8 @@ func (s *scope) slot(name string) int {
 // ref is a place of a name: the number of frames to go up, and the slot there.
 type ref struct{ up, slot int }
 
-// refs returns the places where a name may be, the innermost first. Which one holds it is known at run time only.
+// refs returns the places where a name may be, the innermost first. Only at run time is it known which of them holds
+// it.
 func (s *scope) refs(name string) []ref {
 	var list []ref
 	for up := 0; s != nil; up++ {
@@ -55,7 +56,7 @@ func (s *scope) refs(name string) []ref {
 	return list
 }
 
-// useSpecial notes the use of a name that loops and macros provide, in every scope around that may provide it.
+// useSpecial notes the use of a name that loops and macros provide, in every enclosing scope that may provide it.
 func (s *scope) useSpecial(name string) {
 	for ; s != nil && !s.isolated; s = s.parent {
 		switch {

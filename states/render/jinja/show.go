@@ -10,7 +10,7 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// JSON implements Python's json.dumps within [MaxText]. It fails with TypeError for values that JSON lacks.
+// JSON implements Python's json.dumps within [MaxText]. It fails with TypeError for values that JSON does not have.
 func JSON(v any, o pyjson.Options) (string, error) {
 	o.MaxText = MaxText
 	o.Default = func(v any) (any, error) {
@@ -113,10 +113,10 @@ func sortedCopy(v any, depth int) any {
 	return v
 }
 
-// safeSort sorts keys in place. Those that Python cannot compare are sorted by the names of their types (pprint's
+// safeSort sorts keys in place. Keys that Python cannot compare are sorted by the names of their types (pprint's
 // _safe_key).
 func safeSort(keys []any) []any {
-	// pprint compares the text of the types for what cannot be compared.
+	// For keys that cannot be compared, pprint compares the texts of their types.
 	sort.SliceStable(keys, func(i, j int) bool {
 		a, b := keys[i], keys[j]
 		c, ok, _ := cmpValues(&a, &b)
@@ -128,9 +128,10 @@ func safeSort(keys []any) []any {
 	return keys
 }
 
-// format writes a value. indent is the column where it begins, allowance what must still fit behind its last line.
+// format writes a value. indent is the column where it begins, and allowance is how many columns must stay free after
+// its last line.
 func (p *printer) format(v any, indent, allowance, level int) {
-	// What fits on the line is shown as repr shows it.
+	// A value that fits on the line is written as repr shows it.
 	rep := sortedRepr(v)
 	if runeCount(rep) <= prettyWidth-indent-allowance || p.depth > 200 {
 		p.b.WriteString(rep)
@@ -179,7 +180,7 @@ func (p *printer) format(v any, indent, allowance, level int) {
 // line begins the next item on a new line.
 func (p *printer) line(indent int) { p.b.WriteString(",\n" + strings.Repeat(" ", indent)) }
 
-// items writes the members of a sequence, one a line.
+// items writes the members of a sequence, one on each line.
 func (p *printer) items(items []any, indent, allowance, level int) {
 	indent++
 	for i, x := range items {

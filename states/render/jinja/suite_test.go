@@ -87,14 +87,15 @@ func fromTagged(t *testing.T, v any) any {
 	return nil
 }
 
-// excusedSuite are parts of the names of tests whose templates differ, and why.
+// excusedSuite lists the templates that render differently, by a part of the test's name and of the source, with the
+// reason.
 var excusedSuite = []struct{ test, src, why string }{
 	{"test_chainable_undefined", "_undefined_name", "the sandbox, which is always on here, hides the attribute"},
 	{"test_volatile_scoping", "__class__", "the sandbox, which is always on here, hides the attribute"},
 	{"test_random", "random", "the result is a matter of chance"},
 }
 
-// TestJinja2Suite runs Jinja2's own tests under a recorder and renders the templates that they render.
+// TestJinja2Suite runs Jinja2's own tests under a recorder, and renders the templates that they render.
 func TestJinja2Suite(t *testing.T) {
 	dir := os.Getenv("BRINE_JINJA")
 	if dir == "" {

@@ -7,7 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTags: every tag where it stands in the text, by the lexer that the templates are parsed with.
+// TestTags checks that Tags finds every tag at its place in the text, with the lexer that also reads templates for
+// rendering.
 func TestTags(t *testing.T) {
 	for text, want := range map[string]string{
 		"a {{ b }} c":                                    "variable b {{ b }}",

@@ -6,7 +6,7 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// plainTest makes a test of a function that cannot fail.
+// plainTest returns a test that calls a function that cannot fail.
 func plainTest(fn func(v any) bool) Test {
 	return func(_ *Run, v any, _ Args) (bool, error) { return fn(v), nil }
 }
@@ -65,7 +65,7 @@ func builtinTest(name string) Test {
 		"sequence", "string", "test", "true", "undefined", "upper":
 		return func(r *Run, v any, a Args) (bool, error) {
 			if name == "filter" || name == "test" {
-				a.Before++ // the environment
+				a.Before++ // Python also counts the environment
 			}
 			if err := a.None("test_" + name); err != nil {
 				return false, err
@@ -87,7 +87,7 @@ func builtinTest(name string) Test {
 func testOf(name string) Test {
 	switch name {
 	case "odd", "even":
-		// odd and even are remainders, for any type that has one.
+		// odd and even use the remainder, for any type that has one.
 		return func(r *Run, v any, _ Args) (bool, error) {
 			x, err := r.binaryOp(tMod, v, int64(2))
 			if err != nil {

@@ -21,7 +21,7 @@ func hasTextMethod(name string) bool {
 	return false
 }
 
-// textMethod calls a method of str. The results of a Markup are Markup, and texts that are put into one are
+// textMethod calls a method of str. For Markup the results are Markup, and texts that are inserted into it are
 // escaped.
 func (r *Run) textMethod(s string, markup bool, name string, a Args) (any, error) {
 	text := func(s string) any { return textLike(s, markup) }
@@ -62,7 +62,7 @@ func (r *Run) textMethod(s string, markup bool, name string, a Args) (any, error
 		return text(titleText(s)), arity(0, 0)
 	case "swapcase":
 		return text(swapcase(s)), arity(0, 0)
-	// What is cut off: white space, or any of the characters given.
+	// The characters to remove: white space, or the given ones.
 	case "strip", "lstrip", "rstrip":
 		if err := arity(0, 1); err != nil {
 			return nil, err
@@ -161,7 +161,7 @@ func (r *Run) textMethod(s string, markup bool, name string, a Args) (any, error
 				if err != nil {
 					return nil, err
 				}
-				// Markup escapes what is joined into it.
+				// Markup escapes the texts that it joins.
 				t, ok = string(m), true
 			}
 			if !ok {

@@ -8,7 +8,7 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// lower implements str.lower. Go lowers İ to i alone, Python keeps its dot as a combining character.
+// lower implements str.lower. Go converts İ to i alone, but Python keeps the dot as a combining character.
 func lower(s string) string {
 	if strings.Contains(s, "İ") {
 		return strings.ReplaceAll(strings.ToLower(strings.ReplaceAll(s, "İ", "i\u0307")), "İ", "i\u0307")
@@ -16,8 +16,8 @@ func lower(s string) string {
 	return strings.ToLower(s)
 }
 
-// ligature returns a letter that has no single capital as small letters, "" for all others. Go maps rune to rune,
-// Python to several characters.
+// ligature returns a letter that has no single capital as small letters, or "" for any other letter. Go maps each
+// rune to one rune, but Python maps these to several characters.
 func ligature(c rune) string {
 	switch c {
 	case 'ß':
@@ -65,7 +65,7 @@ func titleRune(c rune) string {
 	return string(unicode.ToTitle(c))
 }
 
-// upper implements str.upper, in which ß becomes two letters. ASCII takes the fast way.
+// upper implements str.upper, in which ß becomes two letters. ASCII has a fast path.
 func upper(s string) string {
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {
@@ -155,11 +155,11 @@ func splitText(s, name string, a Args) ([]string, error) {
 	return append([]string{s}, parts...), nil
 }
 
-// splitBlank splits at runs of white space, at most n times; right makes it begin at the end. A negative n means no
+// splitBlank splits at runs of white space, at most n times, from the end if right is set. A negative n means no
 // limit.
 func splitBlank(s string, n int, right bool) []string {
 	if n < 0 {
-		// White space at the ends never makes an empty part.
+		// White space at the ends never results in an empty part.
 		return strings.FieldsFunc(s, pySpace)
 	}
 	var parts []string
@@ -384,7 +384,7 @@ func maketrans(a Args) (any, error) {
 	return d, nil
 }
 
-// textIs is one of the methods isalpha, isdigit and so on.
+// textIs implements the methods isalpha, isdigit and so on.
 func textIs(s, name string) bool {
 	if name == "isascii" {
 		for i := range len(s) {
@@ -408,7 +408,7 @@ func textIs(s, name string) bool {
 	}
 	switch name {
 	case "islower", "isupper":
-		// A text without any cased letter is neither.
+		// A text without a cased letter is neither upper nor lower.
 		cased := false
 		for _, c := range s {
 			if unicode.IsLower(c) {
@@ -425,7 +425,7 @@ func textIs(s, name string) bool {
 		}
 		return cased
 	case "istitle":
-		// Capitals follow uncased characters only, small letters cased ones only.
+		// Capitals may follow only uncased characters, and small letters only cased ones.
 		cased, any := false, false
 		for _, c := range s {
 			switch {

@@ -1,6 +1,6 @@
 package jinja
 
-// UseKind is the kind of thing that a template names.
+// UseKind is the kind of a name in a template.
 type UseKind string
 
 // The kinds of uses.
@@ -24,8 +24,8 @@ type Use struct {
 	Guarded bool
 }
 
-// Uses returns what a template names in any of its branches, in the order of the text. Nothing is run and no other
-// template is loaded. The error is that of the syntax; unknown filters and tests are no error.
+// Uses returns the names that a template uses in any of its branches, in the order of the text. It does not run the
+// template or load others. It returns an error only for wrong syntax; unknown filters and tests are not errors.
 func (e *Env) Uses(text string) ([]Use, error) {
 	var uses []Use
 	_, err := e.parseText(normalize(text, e.Syntax.KeepTrailingNewline), &uses)

@@ -9,10 +9,10 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// missingType is the type of missing. It is its own, so that no value of a template is ever equal to it.
+// missingType is the type of missing, so that no value of a template is ever equal to it.
 type missingType struct{}
 
-// missing is what an empty slot holds; it never reaches a template.
+// missing is the value of an empty slot. A template never sees it.
 var missing any = missingType{}
 
 // Args are the evaluated arguments of a call. A function must not change Pos: it may be shared by all calls.
@@ -60,7 +60,7 @@ func (a *Args) Get(name string) (any, bool) {
 	return nil, false
 }
 
-// Bind fits the arguments to parameters by Python's rules: the first ones are required, the last ones have the
+// Bind assigns the arguments to parameters by Python's rules: the first ones are required, the last ones have the
 // defaults. fn is the function's name in errors. The result may be the arguments' own list and must not be changed.
 func (a *Args) Bind(fn string, params []string, defaults ...any) ([]any, error) {
 	if len(a.Pos) == len(params) && len(a.Kw) == 0 {
@@ -91,7 +91,7 @@ func (a *Args) bind(out []any, fn string, params []string, defaults ...any) ([]a
 		out[i] = missing
 	}
 	copy(out, a.Pos)
-	// Keywords fill what the positional arguments have left.
+	// Keywords fill the parameters that the positional arguments have not filled.
 next:
 	for _, kw := range a.Kw {
 		for i, p := range params {
@@ -138,7 +138,7 @@ type Attributes interface {
 	GetAttr(r *Run, name string) (v any, ok bool, err error)
 }
 
-// Items is an object with obj[key]. If ok is false it is a KeyError.
+// Items is an object with obj[key]. If ok is false the key is missing: a KeyError.
 type Items interface {
 	GetItem(r *Run, key any) (v any, ok bool, err error)
 }
@@ -151,7 +151,7 @@ type Container interface {
 // Lener is an object with a length, which also decides whether it is true.
 type Lener interface{ Len() int }
 
-// Iterable is an object that loops and filters can go through. Each call of Iterate begins again, unless the object
+// Iterable is an object that loops and filters can iterate over. Each call of Iterate begins again, unless the object
 // is an iterator.
 type Iterable interface {
 	Iterate() func() (any, bool, error)
