@@ -6,7 +6,7 @@ import (
 	"github.com/brine-salt/brine/states/render/jinja"
 )
 
-// isHashable reports whether Python can hash a value, which Salt asks before it works on lists.
+// isHashable reports whether Python can hash a value. Salt checks this before it works on lists.
 func isHashable(v any) bool {
 	_, err := pyobj.Hash(v)
 	return err == nil
@@ -56,8 +56,8 @@ func uniqueItems(v any) (any, error) {
 	return out, nil
 }
 
-// combineSets is union, intersect, difference and symmetric_difference. Hashable values become sets, lists stay
-// lists.
+// combineSets implements union, intersect, difference and symmetric_difference. Hashable values become sets; lists
+// stay lists.
 func combineSets(name string, x, y any) (any, error) {
 	// Sets do not keep the order, as in Python.
 	if isHashable(x) && isHashable(y) {
@@ -196,7 +196,7 @@ func listFilter(name string) jinja.Filter {
 			if err != nil {
 				return nil, err
 			}
-			// A missing method is None, not an error.
+			// A missing method results in None, not in an error.
 			if _, undef := f.(*jinja.Undefined); undef {
 				return nil, nil
 			}
@@ -223,7 +223,7 @@ func toBool(v any) (any, error) {
 	case int64:
 		return x > 0, nil
 	}
-	// Not hashable: a list or dict, true if it is not empty.
+	// The value is not hashable: a list or dict, which is true if it is not empty.
 	if !isHashable(v) {
 		items, err := jinja.Collect(v)
 		return len(items) > 0, err
@@ -242,11 +242,11 @@ func lowerASCII(s string) string {
 	return string(b)
 }
 
-// maxCombinations bounds the results of the filters from itertools: the members of all lists together.
+// maxCombinations limits the results of the filters from itertools: the members of all lists together.
 const maxCombinations = 5_000_000
 
-// iterFilter returns one of the filters from Python's itertools, or nil. Python's are lazy, ours compute everything
-// at once, within maxCombinations.
+// iterFilter returns one of the filters from Python's itertools, or nil. Python's are lazy. These compute everything
+// at once, up to maxCombinations.
 func iterFilter(name string) jinja.Filter {
 	switch name {
 	case "combinations", "combinations_with_replacement", "permutations":
@@ -271,7 +271,7 @@ func iterFilter(name string) jinja.Filter {
 					return nil, raiseAs("TypeError", "'"+pyobj.TypeName(args[0])+"' object cannot be interpreted as an integer")
 				}
 			}
-			// A negative number is Python's error, not an empty result.
+			// A negative number is an error in Python, and not an empty result.
 			if n < 0 {
 				return nil, raiseAs("ValueError", "r must be non-negative")
 			}
@@ -331,7 +331,7 @@ func iterFilter(name string) jinja.Filter {
 				return nil, err
 			}
 			var out []any
-			// The shorter list decides.
+			// The result ends with the shorter list.
 			for i := range min(len(items), len(sel)) {
 				yes, err := jinja.Truth(sel[i])
 				if err != nil {
@@ -415,7 +415,7 @@ func itemChoices(name string, items []any, n int) (any, error) {
 		if name != "combinations_with_replacement" && len(items)-len(pick) < n-len(pick) {
 			return
 		}
-		// Permutations may go back, combinations may not.
+		// A permutation may use earlier members, a combination may not.
 		start := from
 		if name == "permutations" {
 			start = 0

@@ -96,7 +96,7 @@ func (p *pass) fetchSecret(text string) (any, error) {
 	case !utf8.ValidString(out) || !utf8.ValidString(said):
 		out, said = "", "the password store's answer is not UTF-8"
 	}
-	// No output is a failure as well: an empty secret cannot be told from a missing one.
+	// No output is a failure as well, because an empty secret cannot be distinguished from a missing one.
 	if err != nil || res.ExitCode != 0 || out == "" {
 		msg := "Could not fetch secret '" + path + "' from the password store: " + unixNewlines(said)
 		if pytext.Truth(strict) {

@@ -8,10 +8,10 @@ import (
 	"github.com/brine-salt/brine/states/render/jinja"
 )
 
-// maxPrintDepth is how deep collections may nest in a value that a template prints.
+// maxPrintDepth limits how deeply collections may be nested in a value that a template prints.
 const maxPrintDepth = 200
 
-// printable implements Salt's finalizer: dicts print as {…} with YAML-safe texts, whatever their class.
+// printable implements Salt's finalizer: a dict of any class prints as {…}, with texts that YAML can read.
 func printable(v any) (any, error) {
 	// A collection without a dict prints as Python prints it.
 	switch v := v.(type) {
@@ -19,7 +19,8 @@ func printable(v any) (any, error) {
 		return printed(v)
 	case *pyobj.List, pyobj.Tuple, *pyobj.Set:
 		if l, ok := v.(*pyobj.List); ok && len(l.Items) > 0 && pyobj.TypeName(l.Items[0]) == "_GroupTuple" {
-			// Salt creates a new tuple of each class that it finds; this class takes its parts one by one.
+			// Salt creates a new tuple of the same class. The constructor of this class takes its parts as separate
+			// arguments, so it fails.
 			return nil, raiseAs("TypeError", "_GroupTuple.__new__() missing 1 required positional argument: 'list'")
 		}
 		if holdsDict(v, 0, visited{}) {
@@ -29,7 +30,7 @@ func printable(v any) (any, error) {
 	return v, nil
 }
 
-// holdsDict reports whether v is or holds a dict.
+// holdsDict reports whether v is a dict or contains one.
 func holdsDict(v any, depth int, seen visited) bool {
 	if depth > maxPrintDepth || seen.before(v, depth) {
 		return false
@@ -52,11 +53,11 @@ func holdsDict(v any, depth int, seen visited) bool {
 	return false
 }
 
-// visited holds the depth at which each collection was searched. A list that holds another one 50,000 times is
-// short in memory, but a search that treats each as new would not end.
+// visited holds the depth at which each collection was searched. A list that contains another one 50,000 times needs
+// little memory, but a search that treats each as new would not end.
 type visited map[any]int
 
-// before reports whether a collection was searched already, at this depth or above, and notes that it is being
+// before reports whether a collection was searched before, at this depth or above it, and notes that it is being
 // searched now.
 func (s visited) before(v any, depth int) bool {
 	var id any
@@ -77,7 +78,7 @@ func (s visited) before(v any, depth int) bool {
 	return false
 }
 
-// printed returns the text of a collection with PrintableDicts in it, of at most [jinja.MaxText] bytes.
+// printed returns the text of a collection that contains PrintableDicts. The text has at most [jinja.MaxText] bytes.
 func printed(v any) (string, error) {
 	var p printer
 	d, top := v.(*pyobj.Dict)
@@ -93,10 +94,10 @@ func printed(v any) (string, error) {
 	return p.String(), nil
 }
 
-// printer writes the texts of PrintableDicts and of what holds them.
+// printer writes the texts of PrintableDicts and of the collections that contain them.
 type printer struct{ strings.Builder }
 
-// text appends s within the limit.
+// text appends s, up to the limit.
 func (p *printer) text(s string) error {
 	// guard: endless-texts TestPrintedTexts
 	if p.Len()+len(s) > jinja.MaxText {
@@ -113,7 +114,7 @@ func (p *printer) dict(d *pyobj.Dict, top bool, depth int) error {
 		return tooDeep()
 	}
 	sep := "{"
-	// The keys are not made safe, only the values.
+	// Only the values are made safe, not the keys.
 	for k, v := range d.All() {
 		if err := p.text(sep + pyobj.Repr(k) + ": "); err != nil {
 			return err
@@ -172,7 +173,7 @@ func (p *printer) repr(v any, depth int) error {
 	if err := p.text(open); err != nil {
 		return err
 	}
-	// Members of lists are shown by repr, so texts in them are quoted by Python's rules.
+	// Members of lists are written as repr shows them, so texts in them are quoted by Python's rules.
 	for i, x := range items {
 		if i > 0 {
 			if err := p.text(", "); err != nil {

@@ -43,8 +43,8 @@ type step struct {
 	arg string
 }
 
-// Render sends a text through renderers. It has the signature of [modules.Env].Templates. The error is
-// [modules.ErrEngine] for an unknown engine, a *modules.RenderError if the text is at fault, or the context's.
+// Render passes a text through renderers. It has the signature of [modules.Env].Templates. The error is
+// [modules.ErrEngine] for an unknown engine, a *modules.RenderError for an error in the text, or the context's.
 func Render(ctx context.Context, c *modules.Call, t modules.Template) (any, error) {
 	// An engine renders a managed file: one step, and the result is text.
 	if t.Engine {
@@ -54,7 +54,7 @@ func Render(ctx context.Context, c *modules.Call, t modules.Template) (any, erro
 		}
 		return run(ctx, c, &t, t.Text, "")
 	}
-	// Data given by a caller goes through one renderer, for example to decrypt it.
+	// Data from a caller is passed to one renderer, for example to decrypt it.
 	if t.Data != nil {
 		run := rendererOf(t.Pipe)
 		if run == nil {
@@ -62,12 +62,12 @@ func Render(ctx context.Context, c *modules.Call, t modules.Template) (any, erro
 		}
 		return run(ctx, c, &t, t.Data, "")
 	}
-	t.IsSLS = true // renderers, unlike engines, always have the name of a state file, if only an empty one
+	t.IsSLS = true // renderers, unlike engines, always have the name of a state file, which may be empty
 	steps, err := pipeSteps(c, &t)
 	if err != nil {
 		return nil, err
 	}
-	if strings.TrimSpace(t.Text) == "" || len(steps) == 0 { // no steps are left if all renderers are disallowed
+	if strings.TrimSpace(t.Text) == "" || len(steps) == 0 { // there are no steps if all renderers are disallowed
 		return pyobj.NewDict(), nil
 	}
 	var data any = t.Text
@@ -79,7 +79,7 @@ func Render(ctx context.Context, c *modules.Call, t modules.Template) (any, erro
 			return nil, err
 		}
 	}
-	// A text with CRLF keeps it, as stock restores it after the last step.
+	// A text with CRLF keeps its line ends, because stock restores them after the last step.
 	if out, ok := data.(string); ok && strings.Contains(t.Text, "\r\n") && !strings.Contains(out, "\r\n") {
 		return strings.ReplaceAll(out, "\n", "\r\n"), nil
 	}
@@ -93,11 +93,11 @@ func pipeSteps(c *modules.Call, t *modules.Template) ([]step, error) {
 	if spec == "" {
 		spec = "jinja|yaml"
 	}
-	// "#!/" is the path of a program, as scripts have it, and not a pipe.
+	// "#!/" begins the path of a program, as in scripts, and not a pipe.
 	if first, _, _ := strings.Cut(t.Text, "\n"); t.Shebang && strings.HasPrefix(first, "#!") && !strings.HasPrefix(first, "#!/") {
 		spec = strings.TrimSpace(first)[2:]
 	}
-	// The names of Salt's combined renderers, which no longer exist as modules.
+	// These are Salt's combined renderers, which no longer exist as modules.
 	switch spec {
 	case "yaml_jinja":
 		spec = "jinja|yaml"
@@ -107,7 +107,7 @@ func pipeSteps(c *modules.Call, t *modules.Template) ([]step, error) {
 		spec = "jinja|yamlex"
 	}
 	var steps []step
-	// Blanks around a step do not count; its argument follows the name.
+	// Blanks around a step are ignored. Its argument follows the name.
 	for part := range strings.SplitSeq(spec, "|") {
 		name, arg, _ := strings.Cut(strings.TrimSpace(part), " ")
 		if isBanned(c, name) {
@@ -119,7 +119,7 @@ func pipeSteps(c *modules.Call, t *modules.Template) ([]step, error) {
 			run = rendererOf(name)
 		}
 		if run == nil {
-			// Salt logs this and goes on with the text, which then is not data.
+			// Salt logs this and continues with the text, which then is not data.
 			text := "The renderer \"" + spec + "\" is not available"
 			if why != "" {
 				text += ": " + why
@@ -163,7 +163,7 @@ func isBanned(c *modules.Call, name string) bool {
 		}
 		return in, len(list) > 0
 	}
-	// A whitelist that is set forbids everything else.
+	// If there is a whitelist, it forbids everything else.
 	if in, set := listed("renderer_whitelist"); set && !in {
 		return true
 	}

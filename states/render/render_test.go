@@ -13,7 +13,7 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// files is a file server of a directory.
+// files serves the files of a directory.
 type files struct {
 	modules.Files
 	dir string
@@ -27,7 +27,7 @@ func (f files) Cache(_ context.Context, url, saltenv string) (string, error) {
 	return name, nil
 }
 
-// runner answers every program alike.
+// runner is a modules.Runner that is a function.
 type runner func(c modules.Command) (modules.CommandResult, error)
 
 func (r runner) Run(_ context.Context, c modules.Command) (modules.CommandResult, error) { return r(c) }
@@ -38,7 +38,7 @@ var echo = &modules.Module{Name: "test", Funcs: []modules.Def{
 	{Name: "fail", Doc: "x", Run: func(context.Context, *modules.Call) (any, error) { return nil, modules.Errorf("no luck") }},
 }}
 
-// host makes a call that renders, with files in the environment base.
+// host returns a call that can render, with the files of list in the environment base.
 func host(t *testing.T, opts map[string]any, list map[string]string) *modules.Call {
 	t.Helper()
 	dir := t.TempDir()
@@ -59,7 +59,8 @@ func host(t *testing.T, opts map[string]any, list map[string]string) *modules.Ca
 	}, "state.show_sls", "", nil)
 }
 
-// TestRendererLists: a renderer that renderer_whitelist leaves out, or renderer_blacklist names, is skipped, as stock skips it.
+// TestRendererLists checks that a renderer is skipped, as in stock, if renderer_whitelist does not name it or
+// renderer_blacklist does.
 func TestRendererLists(t *testing.T) {
 	for option, want := range map[string]map[string]string{
 		"renderer_whitelist": {"#!yaml\na: 1": "{'a': 1}", "#!json\n{\"a\": 1}": "{}", "#!jinja|yaml\na: '{{ 1 }}'": "{'a': '{{ 1 }}'}"},
@@ -211,7 +212,8 @@ func TestGPG(t *testing.T) {
 	}
 }
 
-// Templates are compiled once for all; what they ask of the host is the host of each render.
+// TestFiltersOfTheHostThatRenders checks that a filter uses the host of the current render, although all renders
+// share the compiled templates.
 func TestFiltersOfTheHostThatRenders(t *testing.T) {
 	for _, content := range []string{"", "x"} {
 		c := host(t, nil, nil)

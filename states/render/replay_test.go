@@ -9,11 +9,11 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// answers is where stock's answers to the templates of testdata/filters.txt are kept: a line for each. `make answers`
+// answers is the file of stock's answers to the templates of testdata/filters.txt, one on each line. `make answers`
 // asks stock again.
 const answers = "testdata/stock/answers"
 
-// filterTemplates are the templates of testdata/filters.txt: every filter, test and error has one.
+// filterTemplates returns the templates of testdata/filters.txt. There is one for every filter, test and error.
 func filterTemplates(t *testing.T) (texts []string) {
 	t.Helper()
 	b, err := os.ReadFile("testdata/filters.txt")
@@ -28,7 +28,7 @@ func filterTemplates(t *testing.T) (texts []string) {
 	return texts
 }
 
-// rendered is what a template becomes, or "error: " and why it does not.
+// rendered returns the output of a template, or "error: " and the reason.
 func rendered(t *testing.T, text string) string {
 	t.Helper()
 	opts := func() map[string]any { return map[string]any{} }
@@ -41,7 +41,7 @@ func rendered(t *testing.T, text string) string {
 	return out
 }
 
-// TestReplay renders every template of testdata/filters.txt, and compares with what stock made of it.
+// TestReplay renders every template of testdata/filters.txt and compares the output with stock's recorded answer.
 func TestReplay(t *testing.T) {
 	book := oracle.OpenBook(t, answers)
 	match := oracle.Chosen()

@@ -39,7 +39,7 @@ func (o *saltObject) GetItem(_ *jinja.Run, key any) (any, bool, error) {
 	return o.functionOf(name), true, nil
 }
 
-// GetAttr implements [jinja.Attributes]: get as of a dict, else a module.
+// GetAttr implements [jinja.Attributes]: the method get of a dict, or a module.
 func (o *saltObject) GetAttr(_ *jinja.Run, name string) (any, bool, error) {
 	if name == "get" {
 		return &jinja.Func{Name: "get", Fn: func(_ *jinja.Run, a jinja.Args) (any, error) {
@@ -78,12 +78,12 @@ func (o *saltObject) Iterate() func() (any, bool, error) {
 	}
 }
 
-// functionOf returns a function of the registry as a value. Undefined arguments fail as they fail inside of Salt's
-// functions, since ours never see them.
+// functionOf returns a function of the registry as a value. Undefined arguments fail here as they fail inside Salt's
+// functions, because the functions of the registry never see them.
 func (o *saltObject) functionOf(fun string) *jinja.Func {
 	return &jinja.Func{Name: fun, Fn: func(_ *jinja.Run, a jinja.Args) (any, error) {
 		var kwargs map[string]any
-		// Matching functions are answered here, before undefined arguments raise.
+		// Functions that match targets return here, before an undefined argument raises an error.
 		if targetUndefined(fun, a) {
 			return false, nil
 		}
@@ -119,12 +119,12 @@ func (o *saltObject) functionOf(fun string) *jinja.Func {
 }
 
 // targetUndefined reports whether a function that matches the minion against a target was given an undefined one.
-// Salt's functions fail on it, log that, and answer that the minion does not match.
+// Salt's functions then fail, log the error, and return that the minion does not match.
 func targetUndefined(fun string, a jinja.Args) bool {
 	second := "delimiter"
 	switch fun {
 	case "match.compound", "match.list", "match.pcre", "match.glob":
-		second = "minion_id" // which they look at first
+		second = "minion_id" // these functions use minion_id first
 	case "match.data", "match.grain", "match.grain_pcre", "match.ipcidr", "match.pillar", "match.pillar_pcre":
 	default:
 		return false
@@ -142,9 +142,9 @@ func isUndefined(v any) bool {
 	return ok
 }
 
-// undefinedArg returns the error of a function that is given an undefined argument. Nearly all functions of Salt
-// look at their arguments and so raise UndefinedError; the ones listed only pass a default on, or fail with an
-// error of their own.
+// undefinedArg returns the error of a function that is given an undefined argument. Nearly all functions of Salt use
+// their arguments and so raise UndefinedError. The ones listed here only pass a default on, or fail with their own
+// error.
 func undefinedArg(fun, name string, v any) error {
 	if fun == "slsutil.serialize" && name == "yaml" && undefinedIn(v) != nil {
 		return &jinja.Error{Kind: "SerializationError", Msg: "('cannot represent an object', Undefined)"}
@@ -153,7 +153,7 @@ func undefinedArg(fun, name string, v any) error {
 	if !ok {
 		return nil
 	}
-	// The functions that never look at the value.
+	// These functions never use the value.
 	switch fun {
 	case "test.echo", "slsutil.merge", "defaults.merge":
 		return nil
@@ -236,8 +236,8 @@ func raiseError(_ *jinja.Run, a jinja.Args) (any, error) {
 	return nil, &jinja.Error{Kind: "TemplateError", Msg: s}
 }
 
-// showFullContext returns the names that the template sees, with everything but plain data as text.
-// The names are sorted, as a Go map has no order.
+// showFullContext returns the names that the template sees. Values that are not plain data are shown as text. The
+// names are sorted, because a Go map has no order.
 func showFullContext(r *jinja.Run, _ jinja.Args) (any, error) {
 	names := r.Names()
 	keys := make([]string, 0, len(names))
@@ -260,7 +260,7 @@ func showFullContext(r *jinja.Run, _ jinja.Args) (any, error) {
 	return d, nil
 }
 
-// simpleTypes keeps data and shows everything else as text (salt.utils.data.simple_types_filter).
+// simpleTypes returns data unchanged and everything else as text (salt.utils.data.simple_types_filter).
 func simpleTypes(v any, depth int) any {
 	// A value may contain itself.
 	if depth > 200 {
@@ -285,7 +285,7 @@ func simpleTypes(v any, depth int) any {
 			out.Items = append(out.Items, simpleTypes(x, depth+1))
 		}
 		return out
-	// Objects are shown as repr shows them.
+	// Objects are returned as repr shows them.
 	case pyobj.Object:
 		return v.Repr()
 	}

@@ -56,7 +56,7 @@ func plainFilter(name string, fn func(v any) (any, error)) jinja.Filter {
 	}
 }
 
-// pythonName returns the name of a filter's Python function, which shows in errors about arguments.
+// pythonName returns the name of a filter's Python function, which appears in errors about arguments.
 func pythonName(name string) string {
 	switch name {
 	case "avg":
@@ -113,7 +113,7 @@ func textFilter(name string) jinja.Filter {
 			if n < 0 {
 				return nil, raiseAs("ValueError", "negative argument not allowed")
 			}
-			// Salt would return any length; a megabyte is enough for a password.
+			// Salt would return any length. A megabyte is enough for a password.
 			b := make([]byte, min(n, 1<<20))
 			_, _ = cryptorand.Read(b) // it never fails
 			return base64.StdEncoding.EncodeToString(b)[:len(b)], nil
@@ -165,7 +165,7 @@ func textFilter(name string) jinja.Filter {
 			if err != nil {
 				return nil, raiseAs("Error", err.Error())
 			}
-			// Decoded bytes that are not UTF-8 stay bytes.
+			// Decoded bytes that are not UTF-8 are returned as bytes.
 			if utf8.Valid(out) {
 				return string(out), nil
 			}
@@ -187,7 +187,7 @@ func textFilter(name string) jinja.Filter {
 				return nil, err
 			}
 			want, err := bytesArg(args[1])
-			// Compared in constant time, as hmac.compare_digest does.
+			// The values are compared in constant time, as in hmac.compare_digest.
 			return subtle.ConstantTimeCompare([]byte(base64.StdEncoding.EncodeToString(sum)), want) == 1, err
 		}
 	case "hmac_compute":
@@ -304,7 +304,8 @@ func humanToBytes(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	return pyobj.Int(humansize.Bytes(s, pyobj.Str(args[0]), metric)), nil
 }
 
-// whitelistFilter implements check_whitelist_blacklist. Lists are patterns; a single text is a list of one.
+// whitelistFilter implements check_whitelist_blacklist. The lists contain patterns; a single text counts as a list of
+// one.
 func whitelistFilter(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	args, err := a.Bind("check_whitelist_blacklist", []string{"whitelist", "blacklist"}, nil, nil)
 	if err != nil {
@@ -385,8 +386,8 @@ func camelCase(r *jinja.Run, v any, a jinja.Args) (any, error) {
 	return strings.Join(words, ""), nil
 }
 
-// dateFormat shows a time with strftime. None is now; a number, or a text of one, is seconds since 1970. Other
-// texts would need timelib, which Salt does not ship.
+// dateFormat formats a time with strftime. None is the current time. A number, or a text with a number, is seconds
+// since 1970. Other texts would need timelib, which Salt does not include.
 func dateFormat(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	args, err := a.Bind("strftime", []string{"format"}, "%Y-%m-%d")
 	if err != nil {
@@ -398,7 +399,7 @@ func dateFormat(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	}
 	at, ok := v.(time.Time)
 	switch {
-	case ok && at.Location() != pytext.DateZone: // Salt takes a date without a time for a text
+	case ok && at.Location() != pytext.DateZone: // Salt treats a date without a time as a text
 	case v == nil:
 		at = time.Now()
 	default:
@@ -406,7 +407,7 @@ func dateFormat(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 		if err != nil || math.IsNaN(f) || math.Abs(f) > 1e11 {
 			return nil, raiseAs("RuntimeError", "Unable to parse "+pyobj.Str(v)+". Consider installing timelib")
 		}
-		// Microseconds, as Python's datetime has them.
+		// The time is rounded to microseconds, as in Python's datetime.
 		whole := math.Floor(f)
 		at = time.Unix(int64(whole), int64(math.Round((f-whole)*1e6))*1000)
 	}
@@ -445,14 +446,14 @@ func randomHash(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	return hexDigest(h, []byte(x.String())), nil
 }
 
-// yamlEncode shows a scalar as YAML. Collections are an error, as in Salt.
+// yamlEncode writes a scalar as YAML. Collections are an error, as in Salt.
 func yamlEncode(v any) (any, error) {
 	switch x := v.(type) {
 	case string:
 		return asciiQuoted(x), nil
 	case nil, bool, int64, float64, *big.Int:
 		s, err := yaml.MarshalStyle(x, yaml.Style{Flow: yaml.FlowAll})
-		// A scalar document ends with "..." in PyYAML, which is cut off.
+		// In PyYAML a document that is a scalar ends with "...", which is removed.
 		return strings.TrimSuffix(strings.TrimSuffix(s, "...\n"), "\n"), err
 	case []byte:
 		return base64.StdEncoding.EncodeToString(x) + "\n", nil

@@ -50,7 +50,7 @@ type semanticCase struct {
 	Lineno int                        `json:"lineno"`
 }
 
-// recorded is the variable salt of the cases: it answers what was recorded.
+// recorded is the variable salt of a case. Its functions return the recorded results.
 type recorded struct {
 	t   *testing.T
 	rec map[string]json.RawMessage
@@ -127,7 +127,7 @@ func (m recordedModule) GetAttr(_ *jinja.Run, name string) (any, bool, error) {
 	return m.r.fun(m.name + "." + name), true, nil
 }
 
-// excused are the cases that differ, and why.
+// excused lists the cases whose results differ, with the reason.
 var excused = map[string]string{
 	"filters/97":  "the text has an address of Python's memory in it",
 	"filters/109": "the recording holds the result of an iterator that was used up",
@@ -137,7 +137,8 @@ var excused = map[string]string{
 	"salt/18":     "the text is about an object of the recorder",
 }
 
-// TestSemantics runs templates whose results were computed by Jinja2 with the environment of Salt 3007.
+// TestSemantics renders templates and compares the results with those that Jinja2 computed in the environment of Salt
+// 3007.
 func TestSemantics(t *testing.T) {
 	cases := lines[semanticCase](t, "testdata/semantic.jsonl.gz")
 	wrong := 0
@@ -232,7 +233,7 @@ var excusedYAML = map[string]string{
 	"scalarl/207": "as scalar/207",
 }
 
-// TestYAML reads documents whose values were computed by Salt 3007's loader.
+// TestYAML reads documents and compares the values with those that Salt 3007's loader returned.
 func TestYAML(t *testing.T) {
 	cases := lines[yamlCase](t, "testdata/yaml.jsonl.gz")
 	wrong := 0

@@ -46,10 +46,10 @@ func undefinedIn(v any) []string {
 }
 
 // strictFilter wraps a filter so that it returns an undefined value if its input contains one
-// (_handle_strict_undefined). Otherwise a serializer would print nothing where a name is missing.
+// (_handle_strict_undefined). Otherwise a serializer would print nothing for a missing name.
 func strictFilter(f jinja.Filter) jinja.Filter {
 	return func(r *jinja.Run, v any, a jinja.Args) (any, error) {
-		// Only a strict environment complains; others print nothing for it.
+		// Only a strict environment fails for it. The others print nothing.
 		if list := undefinedIn(v); list != nil && r.Env().Undefined == jinja.Strict {
 			return r.Undefined(strings.Join(list, "\n")), nil
 		}
@@ -84,8 +84,8 @@ func serialFilter(name string) jinja.Filter {
 	return iterFilter(name)
 }
 
-// moduleText returns the text of an imported template; any other value is returned unchanged. import_yaml imports a
-// template and loads its text.
+// moduleText returns the text of an imported template, and any other value unchanged. import_yaml imports a template
+// and loads its text.
 func moduleText(v any) any {
 	if m, ok := v.(*jinja.Module); ok {
 		return m.Text()
@@ -93,7 +93,7 @@ func moduleText(v any) any {
 	return v
 }
 
-// filterYAML is the filter yaml.
+// filterYAML implements the filter yaml.
 func filterYAML(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	args, err := a.Bind("format_yaml", []string{"flow_style"}, true)
 	if err != nil {
@@ -121,7 +121,7 @@ func formatYAML(v, flow any) (any, error) {
 	return pyobj.Markup(strings.TrimSuffix(strings.TrimSpace(s), "\n...")), nil
 }
 
-// yamlValue returns v as data: objects such as the groups of groupby become what they hold.
+// yamlValue returns v as data. An object such as a group of groupby is replaced by its content.
 func yamlValue(v any) any {
 	if g, ok := v.(interface{ Plain() any }); ok {
 		return pyobj.From(g.Plain())
@@ -147,7 +147,7 @@ func filterSLSParams(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	return formatYAML(l, args[0])
 }
 
-// filterJSON is the filter json.
+// filterJSON implements the filter json.
 func filterJSON(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	args, err := a.Bind("format_json", []string{"sort_keys", "indent"}, true, nil)
 	if err != nil {
@@ -164,8 +164,8 @@ func filterJSON(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	return pyobj.Markup(strings.TrimSpace(s)), err
 }
 
-// filterToJSON implements Salt's tojson, which takes the options of json.dumps and returns a plain text, unlike
-// Jinja's. The options are those of json.dumps, by name.
+// filterToJSON implements Salt's tojson. Unlike Jinja's, it takes the options of json.dumps by name and returns a
+// plain text.
 func filterToJSON(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	o := pyjson.Options{ASCII: true, Indent: -1}
 	if len(a.Pos) > 1 {
@@ -232,7 +232,7 @@ func filterLoadYAML(_ *jinja.Run, v any, _ jinja.Args) (any, error) {
 	return decodeText(data, 0), err
 }
 
-// decodeText turns bytes into text and tuples into lists (salt.utils.data.decode), in place where it can.
+// decodeText converts bytes to text and tuples to lists (salt.utils.data.decode), in place where possible.
 func decodeText(v any, depth int) any {
 	if depth > 200 {
 		return v
@@ -248,7 +248,7 @@ func decodeText(v any, depth int) any {
 		}
 	case pyobj.Tuple:
 		return decodeText(&pyobj.List{Items: v}, depth)
-	// Only changed values are stored, so that a dict that is shared stays as it is.
+	// Only changed values are stored, so that a shared dict is not changed.
 	case *pyobj.Dict:
 		for k, x := range v.All() {
 			if y := decodeText(x, depth+1); !isUnchanged(x, y) {
@@ -259,8 +259,8 @@ func decodeText(v any, depth int) any {
 	return v
 }
 
-// isUnchanged reports whether decodeText returned the same value: only bytes and tuples become something else.
-// Comparing the values themselves could compare lists, which Go cannot.
+// isUnchanged reports whether decodeText returned the same value. It changes only bytes and tuples. Comparing the
+// values themselves could compare lists, which Go cannot compare.
 func isUnchanged(x, y any) bool {
 	switch x.(type) {
 	case []byte:

@@ -44,18 +44,18 @@ Options(for this renderer):
 
   `
 
-// errShape is returned for high data that does not have the shape that stateconf expects, where stock's Python
-// raises.
+// errShape is returned if the high data does not have the shape that stateconf expects. Stock's Python raises an
+// exception then.
 var errShape = errors.New("the high data has a wrong shape")
 
 // renderError returns an error of the renderer, with stock's words.
 func renderError(msg string) error { return &modules.RenderError{Msg: msg, Text: msg} }
 
-// confMemory holds what the state files of one run have set so far.
+// confMemory holds the values that the state files of one run have set so far.
 type confMemory struct {
 	// set holds the arguments of stateconf.set by id; extended holds those below extend.
 	set, extended pyobj.Dict
-	// by the label of a state: what other files make it require, and be required by
+	// the requisites that other files add to a state, by its label
 	requires   map[string][]requisite
 	requiresIn map[string][]requisite
 }
@@ -187,8 +187,8 @@ func renderStateconf(ctx context.Context, c *modules.Call, t *modules.Template, 
 	return pass(text, s.templateNames(t, true), false)
 }
 
-// nestedStep returns one of the two renderers that stateconf is told to run. A renderer of the host's owner cannot
-// be one of them.
+// nestedStep returns one of the two renderers that stateconf runs. It cannot be a renderer that the host's owner has
+// installed.
 func nestedStep(spec string) step {
 	name, arg, _ := strings.Cut(strings.ReplaceAll(spec, `\.`, "."), " ")
 	return step{rendererOf(name), strings.TrimSpace(arg)}
@@ -200,8 +200,8 @@ func notThere(spec string) error {
 	return renderError("Renderer: " + pytext.Repr(name+".render") + " is not available!")
 }
 
-// templateNames returns the names that the template sees: its own, the directory of the file and, if set is true,
-// what was set so far.
+// templateNames returns the names that the template sees: its own, the directory of the file and, if set is true, the
+// arguments set so far.
 func (s *stateconf) templateNames(t *modules.Template, set bool) map[string]any {
 	dir := s.sls
 	if strings.Contains(dir, ".") {
@@ -216,7 +216,7 @@ func (s *stateconf) templateNames(t *modules.Template, set bool) map[string]any 
 	}
 	names["sls_dir"] = dir
 	if set {
-		// The names of this file lose their prefix.
+		// The names of this file are without their prefix.
 		for id, conf := range s.set.All() {
 			names[strings.TrimPrefix(pyobj.Str(id), s.sls+"::")] = conf
 		}
@@ -224,13 +224,14 @@ func (s *stateconf) templateNames(t *modules.Template, set bool) map[string]any 
 	return names
 }
 
-// processHigh rewrites the high data that the data renderer returned, or reports what is wrong with its shape.
+// processHigh rewrites the high data that the data renderer returned, or returns an error that describes its wrong
+// shape.
 func (s *stateconf) processHigh(t *modules.Template, high any, extract bool) (any, error) {
 	d, ok := high.(*pyobj.Dict)
 	if !ok {
 		return nil, &modules.PythonError{Type: "AttributeError", Msg: "'" + pyobj.TypeName(high) + "' object has no attribute 'items'"}
 	}
-	// Stock checks the shape of the data as it was, so a copy is rewritten.
+	// Stock checks the shape of the original data, so a copy is rewritten.
 	data := pyobj.DeepCopy(d).(*pyobj.Dict)
 	if err := s.rewriteStates(data, extract); !errors.Is(err, errShape) {
 		return data, err
@@ -238,7 +239,7 @@ func (s *stateconf) processHigh(t *modules.Template, high any, extract bool) (an
 	if t.Verify != nil {
 		for _, body := range d.All() {
 			if b, ok := body.(*pyobj.Dict); ok && !b.Has("__sls__") {
-				_ = b.Set("__sls__", s.sls) // stock forgets that, and stumbles over it while it tells what is wrong
+				_ = b.Set("__sls__", s.sls) // stock does not set it, and then fails while it reports the errors
 			}
 		}
 		if errs := t.Verify(d); len(errs) > 0 {
@@ -275,7 +276,7 @@ func (s *stateconf) rewriteStates(data *pyobj.Dict, extract bool) error {
 			return err
 		}
 	}
-	// The goal is not added while only the arguments are collected.
+	// The goal is not added in the pass that only collects the arguments.
 	if !extract && !s.noGoal {
 		if err := s.addGoal(data); err != nil {
 			return err
@@ -327,7 +328,7 @@ func (s *stateconf) absolutePaths(data *pyobj.Dict) error {
 		if !isIterable(v) {
 			return errShape
 		}
-		// exclude has dicts with sls or id; a text is left alone.
+		// The entries of exclude are dicts with sls or id. A text is not changed.
 		for _, each := range iterMembers(v) {
 			d, ok := each.(*pyobj.Dict)
 			if !ok {
@@ -356,7 +357,7 @@ func (s *stateconf) absolutePaths(data *pyobj.Dict) error {
 	return nil
 }
 
-// isIterable reports whether Python's for can go over a value.
+// isIterable reports whether Python's for can iterate over a value.
 func isIterable(v any) bool {
 	switch v.(type) {
 	case *pyobj.List, *pyobj.Dict, *pyobj.Set, pyobj.Tuple, string:
@@ -365,8 +366,8 @@ func isIterable(v any) bool {
 	return false
 }
 
-// iterMembers returns what Python's for yields for a value. For a text that would be its characters, which nothing
-// here looks at.
+// iterMembers returns the values that Python's for yields. For a text these would be its characters, which are not
+// used here.
 func iterMembers(v any) []any {
 	switch v := v.(type) {
 	case *pyobj.List:
@@ -400,7 +401,7 @@ func absoluteName(name, sls string) (string, error) {
 	return strings.Join(append(comps[:len(comps)-levels:len(comps)-levels], rest), "."), nil
 }
 
-// absoluteID returns the id for one that begins with a dot (_local_to_abs_sid): ".x" is "file::x".
+// absoluteID returns the full id for an id that begins with a dot (_local_to_abs_sid): ".x" is "file::x".
 func (s *stateconf) absoluteID(id string) (string, error) {
 	if strings.Contains(id, "::") {
 		return absoluteName(id, s.sls)

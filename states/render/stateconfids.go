@@ -7,7 +7,8 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// The walks of stateconf over high data. A wrong shape ends them with errShape where Python would raise.
+// The functions below visit high data. They return errShape for a wrong shape, for which Python would raise an
+// exception.
 
 // pairsOf calls f with the first key and value of every dict in a list. If names are given, it does so for those
 // keys only.
@@ -20,7 +21,7 @@ func pairsOf(list any, names []string, f func(item *pyobj.Dict, key, value any) 
 		if !ok {
 			continue
 		}
-		// Only the first key counts, since such a dict has one.
+		// Only the first key is used, because such a dict has one key.
 		key, value, ok := firstPair(d)
 		if !ok {
 			return errShape
@@ -35,7 +36,7 @@ func pairsOf(list any, names []string, f func(item *pyobj.Dict, key, value any) 
 	return nil
 }
 
-// requisitesOf calls f with every requisite of the named kinds that a state has.
+// requisitesOf calls f with every requisite of the given kinds that a state has.
 func requisitesOf(args any, kinds []string, f func(item *pyobj.Dict, state, id any) error) error {
 	return pairsOf(args, kinds, func(_ *pyobj.Dict, _, list any) error { return pairsOf(list, nil, f) })
 }
@@ -90,7 +91,7 @@ func stateName(v any) (string, error) {
 	return s, nil
 }
 
-// stateLabel names a state in errors and in the tables of inOrder.
+// stateLabel returns the name of a state in errors and in the tables of inOrder.
 func stateLabel(id, state any) (string, error) {
 	name, err := stateName(state)
 	return pyobj.Str(id) + ":" + name, err
@@ -119,7 +120,7 @@ func (s *stateconf) withNames(data *pyobj.Dict) (string, error) {
 func (s *stateconf) inOrder(data *pyobj.Dict) error {
 	backward := []string{"require", "watch", "listen", "onchanges", "onfail"}
 	forward := []string{"require_in", "watch_in", "listen_in", "onchanges_in", "onfail_in"}
-	// Labels are state and id, as two states may share an id.
+	// A label is the id and the state, because two states may share an id.
 	before, after := map[string]bool{}, map[string]bool{}
 	for id, body := range data.All() {
 		if !isIterable(body) {
@@ -157,7 +158,7 @@ func (s *stateconf) inOrder(data *pyobj.Dict) error {
 				}
 				return err
 			}
-			// Both the state's own requisites and those that other files add are checked.
+			// The requisites of the state and those that other files add are both checked.
 			if err := requisitesOf(args, kinds, one); err != nil {
 				return err
 			}
@@ -218,7 +219,7 @@ func (s *stateconf) extendedRequisites(body *pyobj.Dict, backward, forward []str
 	})
 }
 
-// requirePrevious puts the state before at the front of the first require in the arguments, or adds a require.
+// requirePrevious adds the previous state at the front of the first require in the arguments, or adds a require.
 func requirePrevious(args any, prev *pyobj.Dict) error {
 	done := false
 	err := pairsOf(args, []string{"require"}, func(_ *pyobj.Dict, _, value any) error {
@@ -265,7 +266,7 @@ func (s *stateconf) addStart(data *pyobj.Dict) error {
 		if !ok {
 			return errShape
 		}
-		// States of other files were merged in by include.
+		// Include has merged the states of other files into the data.
 		if v, ok := b.Get("__sls__"); ok && v != s.sls {
 			continue
 		}
@@ -301,10 +302,10 @@ func (s *stateconf) addGoal(data *pyobj.Dict) error {
 	return data.Set(s.goalID, pyobj.NewDict(s.fun, pyobj.NewList(pyobj.NewDict("require", list))))
 }
 
-// renameIDs replaces ids and requisites that begin with a dot by those with the name of the file
-// (rename_state_ids). A renamed state keeps its short id as its name argument.
+// renameIDs adds the name of the file to ids and requisites that begin with a dot (rename_state_ids). A renamed state
+// keeps its short id as its name argument.
 func (s *stateconf) renameIDs(data *pyobj.Dict, isExtend bool) error {
-	// extend has ids of its own, which are renamed first.
+	// extend contains ids of its own, which are renamed first.
 	if v, ok := data.Get("extend"); ok && !isExtend {
 		ext, ok := v.(*pyobj.Dict)
 		if !ok {
@@ -335,7 +336,7 @@ func (s *stateconf) renameIDs(data *pyobj.Dict, isExtend bool) error {
 		return err
 	}
 	own, _ := stateName(s.fun)
-	// The keys are collected before, as the dict changes.
+	// The keys are collected first, because the dict changes.
 	for _, key := range data.Keys() {
 		id, ok := key.(string)
 		if !ok {
@@ -373,7 +374,7 @@ func (s *stateconf) renameIDs(data *pyobj.Dict, isExtend bool) error {
 	return nil
 }
 
-// nameArgument adds the argument name to a state that has none.
+// nameArgument adds the argument name to a state that does not have it.
 func nameArgument(args any, name string) error {
 	if !isIterable(args) {
 		return errShape
@@ -399,7 +400,7 @@ func nameArgument(args any, name string) error {
 	return nil
 }
 
-// rememberSets keeps the arguments of stateconf.set for the templates (extract_state_confs).
+// rememberSets stores the arguments of stateconf.set for the templates (extract_state_confs).
 func (s *stateconf) rememberSets(data *pyobj.Dict, isExtend bool) error {
 	own, _ := stateName(s.fun)
 	for id, v := range data.All() {
@@ -420,7 +421,7 @@ func (s *stateconf) rememberSets(data *pyobj.Dict, isExtend bool) error {
 			}
 			continue
 		}
-		// The short form "stateconf: …" and the long one are the same.
+		// The short form "stateconf: …" and the long one have the same meaning.
 		args, ok := body.Get(own)
 		if !ok {
 			if args, ok = body.Get(s.fun); !ok {
@@ -441,7 +442,7 @@ func (s *stateconf) rememberSets(data *pyobj.Dict, isExtend bool) error {
 		if err := pairsOf(args, nil, func(_ *pyobj.Dict, key, value any) error { return conf.Set(key, value) }); err != nil {
 			return err
 		}
-		// What other files extend wins over the file's own arguments.
+		// The extensions of other files take precedence over the file's own arguments.
 		if ext, ok := s.extended.Value(id).(*pyobj.Dict); ok && !isExtend {
 			if err := extendConf(conf, ext); err != nil {
 				return err
@@ -451,8 +452,8 @@ func (s *stateconf) rememberSets(data *pyobj.Dict, isExtend bool) error {
 	return nil
 }
 
-// extendConf applies what other files have extended a stateconf.set with to its own arguments. As in stock the
-// requisites are added to the very lists of the extension, so that the compiler sees them there too.
+// extendConf applies the extensions of other files to the arguments of a stateconf.set. As in stock, the requisites
+// are added to the lists of the extension itself, so that the compiler sees them there too.
 func extendConf(conf, ext *pyobj.Dict) error {
 	for _, kind := range [...]string{"require", "watch", "listen", "onchanges", "onfail"} {
 		v, ok := ext.Get(kind)

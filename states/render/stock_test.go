@@ -13,7 +13,8 @@ import (
 	"github.com/brine-salt/brine/interop/oracle"
 )
 
-// TestStockFilters renders every filter, test and error of testdata/filters.txt with stock Salt and with ours.
+// TestStockFilters renders every filter, test and error of testdata/filters.txt with stock Salt and with this
+// package, and compares the results.
 func TestStockFilters(t *testing.T) {
 	texts := filterTemplates(t)
 	in, err := json.Marshal(texts)
@@ -56,7 +57,7 @@ func TestStockFilters(t *testing.T) {
 	book.Save(t)
 	all := strings.Join(texts, "\n")
 	for _, name := range stock.Filters {
-		if saltFilter(name) == nil && name != "indent" { // indent is Jinja's own
+		if saltFilter(name) == nil && name != "indent" { // indent is one of Jinja's own filters
 			t.Errorf("there is no filter %s", name)
 		}
 		if !strings.Contains(all, name) && name != "http_query" && name != "dns_check" && name != "indent" {
@@ -71,7 +72,7 @@ func TestStockFilters(t *testing.T) {
 	t.Logf("%d templates, %d filters", len(texts), len(stock.Filters))
 }
 
-// withoutTrace removes Python's stack from the text of an unexpected error; ours has no stack.
+// withoutTrace removes Python's stack from the text of an unexpected error, because Go has no such stack.
 func withoutTrace(s string) string {
 	before, rest, ok := strings.Cut(s, "\nTraceback (most recent call last):\n")
 	if !ok {
@@ -81,7 +82,7 @@ func withoutTrace(s string) string {
 	if !ok {
 		return before
 	}
-	// The stack is a part of the excerpt, too.
+	// The excerpt contains the stack, too.
 	after, _, _ = strings.Cut(after, "\nTraceback (most recent call last):")
 	return before + "; line " + after + "\n---"
 }

@@ -18,10 +18,11 @@ import (
 	"github.com/brine-salt/brine/states/render/jinja"
 )
 
-// maxTemplate bounds a template file, in bytes.
+// maxTemplate limits the size of a template file in bytes.
 const maxTemplate = 16 << 20
 
-// caches holds compiled templates, one cache for each set of lexer options, since these decide what a text means.
+// caches holds compiled templates. There is one cache for each set of lexer options, because these decide the meaning
+// of a text.
 var caches sync.Map // jinja.Syntax → *jinja.Cache
 
 // cacheOf returns the cache for lexer options.
@@ -42,15 +43,14 @@ func renderJinja(ctx context.Context, c *modules.Call, t *modules.Template, in a
 	if err != nil {
 		return nil, err
 	}
-	// Jinja drops one line break at the end; stock puts it back.
+	// Jinja removes one line break at the end, and stock adds it again.
 	newline := ""
 	if strings.HasSuffix(text, "\n") {
 		newline = "\n"
 	}
 	s := &session{ctx: ctx, c: c, t: t}
 	names := s.templateVars()
-	// Each render has an environment of its own, since its names and options differ; only the compiled code is
-	// shared.
+	// Each render has its own environment, because its names and options differ. Only the compiled code is shared.
 	env := jinja.NewEnv()
 	s.applyOptions(env, "jinja_env", t.IsSLS && t.SLS != "")
 	text = s.takeHeader(env, text)
@@ -80,7 +80,8 @@ type session struct {
 	ctx context.Context
 	c   *modules.Call
 	t   *modules.Template
-	// loaded holds the local paths of templates that were fetched already, by name; "" for one that does not exist.
+	// loaded holds the local paths of templates that have been fetched, by name. The path is "" for a template that
+	// does not exist.
 	loaded map[string]string
 }
 
@@ -89,7 +90,7 @@ func (s *session) templateVars() map[string]any {
 	c, t := s.c, s.t
 	names := map[string]any{
 		"salt": &saltObject{s},
-		// Lazy, as most templates use none of them.
+		// These are lazy, because most templates use none of them.
 		"grains":            jinja.NewLazy(func() (any, error) { return c.OrderedGrains(), nil }),
 		"pillar":            jinja.NewLazy(func() (any, error) { return c.OrderedPillar(), nil }),
 		"opts":              jinja.NewLazy(func() (any, error) { return s.opts(), nil }),
@@ -138,7 +139,7 @@ func slsContext(file, sls string) map[string]any {
 	if file != "" {
 		template := filepath.ToSlash(file)
 		switch {
-		// The template's path is cut down to the part that the SLS name stands for.
+		// The template's path is shortened to the part that the SLS name stands for.
 		case sls == "":
 			template = path.Base(template)
 		case strings.HasSuffix(template, dir+".sls"):
@@ -169,7 +170,7 @@ func (s *session) applyOptions(env *jinja.Env, _ string, sls bool) {
 	if sls {
 		name = "jinja_sls_env"
 	}
-	// The general options apply to state files as well; the table for state files comes on top.
+	// The general options apply to state files as well. The table for state files is applied after them.
 	if pytext.Truth(s.c.Opt("jinja_trim_blocks")) {
 		env.Syntax.TrimBlocks = true
 	}
@@ -217,7 +218,8 @@ func (s *session) applySyntax(env *jinja.Env, m map[string]any) {
 	}
 }
 
-// takeHeader takes a line "#jinja2: {…}" off a template and applies it. A malformed one is logged and stays.
+// takeHeader removes a line "#jinja2: {…}" from a template and applies it. A malformed line is logged and stays in
+// the text.
 func (s *session) takeHeader(env *jinja.Env, text string) string {
 	const mark = "#jinja2:"
 	if !strings.Contains(text, mark) {
@@ -241,14 +243,14 @@ func (s *session) takeHeader(env *jinja.Env, text string) string {
 	return strings.Join(append(lines[:i:i], lines[i+1:]...), "")
 }
 
-// load returns a template that another one names (salt/utils/jinja.py: SaltCacheLoader.get_source).
+// load returns a template that another template names (salt/utils/jinja.py: SaltCacheLoader.get_source).
 func (s *session) load(r *jinja.Run, name string) (jinja.Source, bool, error) {
-	// Without an environment there is no file client to ask.
+	// Without an environment there is no file client.
 	if s.t.SaltEnv == "" {
 		return s.loadBeside(name)
 	}
 	full, relative := name, false
-	// Relative names are resolved against the template that asks.
+	// Relative names are resolved against the template that contains the tag.
 	if first, _, _ := strings.Cut(name, "/"); first == ".." || first == "." {
 		relative = true
 		dir, ok := r.Global("tpldir")
@@ -295,7 +297,7 @@ func (s *session) fetchTemplate(name string) (string, error) {
 		return file, nil
 	}
 	file := ""
-	// Refused means that this caller must not read the host's files.
+	// If file.read is refused, this caller must not read the host's files.
 	if filepath.IsAbs(filepath.FromSlash(name)) && s.c.Refused(modules.Execution, "file.read") == nil {
 		// Stock joins the path with each directory that it searches, which leaves an absolute one as it is: a file
 		// of this host, for minions that may read its files.
@@ -322,7 +324,7 @@ func (s *session) fetchTemplate(name string) (string, error) {
 	if s.loaded == nil {
 		s.loaded = map[string]string{}
 	}
-	// A miss is kept as well, so a template is asked for once.
+	// A missing template is stored as well, so that each template is requested once.
 	s.loaded[name] = file
 	return file, nil
 }
@@ -332,7 +334,7 @@ func (s *session) loadBeside(name string) (jinja.Source, bool, error) {
 	if s.t.Path == "" {
 		return jinja.Source{}, false, &jinja.Error{Kind: "TypeError", Msg: "no loader for this environment specified"}
 	}
-	// A name never leads out of that directory.
+	// A name cannot lead out of that directory.
 	if !filepath.IsLocal(filepath.FromSlash(name)) {
 		return jinja.Source{}, false, nil
 	}
@@ -364,7 +366,7 @@ func (s *session) renderFailure(err error, text string) error {
 	if !errors.As(err, &e) {
 		return err
 	}
-	// A render that was cancelled fails with the context's error, whatever it was doing.
+	// If a render is cancelled the error is that of the context, whatever the template was doing.
 	if s.ctx.Err() != nil {
 		return s.ctx.Err()
 	}
@@ -373,7 +375,7 @@ func (s *session) renderFailure(err error, text string) error {
 		usage *modules.UsageError
 		exec  *modules.ExecError
 	)
-	// Stock's words by class of exception.
+	// These are stock's texts for each class of exception.
 	switch e.Kind {
 	case "UndefinedError":
 		msg = "Jinja variable " + e.Msg

@@ -5,8 +5,8 @@ import (
 	"github.com/brine-salt/brine/states/render/jinja"
 )
 
-// Uses returns what a template names in any of its branches (see [jinja.Env.Uses]), by the options and with the
-// filters and tests that it has when it is rendered. sls is set for a state file.
+// Uses returns the names that a template uses in any of its branches (see [jinja.Env.Uses]), with the options,
+// filters and tests of a render. sls is set for a state file.
 func Uses(c *modules.Call, text string, sls bool) ([]jinja.Use, error) {
 	s := &session{c: c, t: &modules.Template{IsSLS: sls, SLS: "x"}}
 	env := jinja.NewEnv()
@@ -17,7 +17,7 @@ func Uses(c *modules.Call, text string, sls bool) ([]jinja.Use, error) {
 	env.Filters, env.Tests = saltFilter, saltTest
 	// The line numbers are those of the text without its header.
 	uses, err := env.Uses(text)
-	if len(text) != line { // the header's line is gone
+	if len(text) != line { // the header's line was removed
 		for i := range uses {
 			uses[i].Line++
 		}

@@ -126,7 +126,7 @@ func xmlTree(pair any, parent *element, depth int) (*element, error) {
 	return e, nil
 }
 
-// writeTo writes the element and its children, indented by one blank a level (minidom's toprettyxml).
+// writeTo writes the element and its children, indented by one blank for each level (minidom's toprettyxml).
 func (e *element) writeTo(b *strings.Builder, level int) {
 	indent := strings.Repeat(" ", level)
 	esc := strings.NewReplacer("&", "&amp;", "<", "&lt;", "\"", "&quot;", ">", "&gt;")
@@ -134,7 +134,7 @@ func (e *element) writeTo(b *strings.Builder, level int) {
 	for _, a := range e.attrs {
 		b.WriteString(" " + a[0] + "=\"" + esc.Replace(a[1]) + "\"")
 	}
-	// An element without content is closed at once.
+	// An element without content has no separate end tag.
 	if e.text == "" && len(e.children) == 0 {
 		b.WriteString("/>\n")
 		return

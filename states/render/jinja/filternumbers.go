@@ -265,7 +265,7 @@ func roundNumber(v any, n int) (any, error) {
 	if n >= 0 {
 		return pytext.Round(f, n), nil
 	}
-	// A digit before the decimal point: the number is scaled, rounded half to even, and scaled back.
+	// For digits before the decimal point, the number is scaled, rounded half to even, and scaled back.
 	p := math.Pow(10, float64(-n))
 	return math.RoundToEven(f/p) * p, nil
 }

@@ -28,7 +28,7 @@ func (c *compilation) decryptKeys(out *pyobj.Dict) error {
 	if delimiter == "" {
 		delimiter = ":"
 	}
-	// Each key is a path; what it leads to is replaced in its parent.
+	// Each key is a path. The value there is replaced in its parent.
 	for _, k := range keys {
 		path := strings.Split(k.key, delimiter)
 		parent, _ := followPath(out, path[:len(path)-1]).(*pyobj.Dict)
@@ -107,7 +107,7 @@ func encryptedKeys(v any) []encrypted {
 	return keys
 }
 
-// followPath returns what a path leads to through dicts, nil if it leads nowhere.
+// followPath returns the value at a path through dicts, or nil if the path does not exist.
 func followPath(v any, path []string) any {
 	for _, name := range path {
 		d, ok := v.(*pyobj.Dict)

@@ -44,7 +44,7 @@ func (c *compilation) addExternal(out *pyobj.Dict) (*pyobj.Dict, error) {
 		c.errs = append(c.errs, `The "ext_pillar" option is malformed`)
 		return out, nil
 	}
-	// The command's pillar is visible to external pillars.
+	// External pillars see the pillar of the command.
 	if c.req.Override.Len() > 0 {
 		out = c.mergeOver(out, c.req.Override)
 	}
@@ -57,7 +57,7 @@ func (c *compilation) addExternal(out *pyobj.Dict) (*pyobj.Dict, error) {
 			return pyobj.NewDict(), nil
 		}
 		var ext any
-		// The last external pillar of an entry counts, as in stock.
+		// If an entry has several external pillars, the last one is used, as in stock.
 		for _, name := range slices.Sorted(maps.Keys(run)) {
 			if slices.Contains(excluded, any(name)) {
 				continue
@@ -113,8 +113,7 @@ func (c *compilation) extNamed(name string) ExtFunc {
 	return nil
 }
 
-// runExternal calls an external pillar. A panic in it counts as its error, so that one plug-in cannot stop a
-// master.
+// runExternal calls an external pillar. A panic in it becomes its error, so that one plug-in cannot stop a master.
 func (c *compilation) runExternal(f ExtFunc, soFar *pyobj.Dict, val any) (out any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -194,8 +193,8 @@ func cmdYAML(ctx context.Context, r ExtRequest) (any, error) {
 	return out, nil
 }
 
-// bindArgs binds the arguments of an external pillar, which are called names in this order. The first of them, as many
-// as required says, must be given.
+// bindArgs binds the arguments of an external pillar, whose names are given in order. The first required ones must be
+// given.
 func bindArgs(r ExtRequest, names []string, required int) (map[string]any, error) {
 	if n := len(r.Args); n > len(names) {
 		return nil, fmt.Errorf("ext_pillar() takes from %d to %d positional arguments but %d were given", required+2, len(names)+2, n+2)
@@ -246,7 +245,7 @@ func httpPillar(kind string) ExtFunc {
 		shown := publicPart(address)
 		public := func(text string) string { return strings.ReplaceAll(text, address, shown) }
 		if err != nil {
-			return nil, errors.New(public(err.Error())) // the minion reads it, so user, password and query are taken out
+			return nil, errors.New(public(err.Error())) // the minion can read it, so user, password and query are removed
 		}
 		data, _ := v.(map[string]any)
 		text, ok := data["text"]
@@ -254,7 +253,7 @@ func httpPillar(kind string) ExtFunc {
 			r.Call.Logger().Error("Error on minion '"+r.ID+"' http query: "+shown, "err", public(pytext.Str(data["error"])))
 			return nil, nil
 		}
-		// Parsed here and not by http.query, which would lose the order of keys.
+		// The text is parsed here, because http.query would lose the order of keys.
 		var got any
 		if b := []byte(pytext.Str(text)); kind == "json" {
 			got, err = pyjson.ParseObject(b)
@@ -269,8 +268,8 @@ func httpPillar(kind string) ExtFunc {
 	}
 }
 
-// publicPart returns the part of an address that a log may show: without user, password and query, which often hold
-// tokens.
+// publicPart returns the part of an address that a log may show: without user, password and query, which often
+// contain tokens.
 func publicPart(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -280,7 +279,7 @@ func publicPart(address string) string {
 	return shown.String()
 }
 
-// withGrains replaces names in angle brackets by grains. It returns "" if the minion lacks one of them.
+// withGrains replaces names in angle brackets with grains. It returns "" if the minion does not have one of them.
 func withGrains(ctx context.Context, r ExtRequest, url string) (string, error) {
 	for from := 0; ; {
 		i := strings.IndexByte(url[from:], '<')

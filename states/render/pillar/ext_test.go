@@ -16,7 +16,8 @@ import (
 	"github.com/brine-salt/brine/states/render/pillar"
 )
 
-// TestPasswordsOfAddressesAreNotLogged: an external pillar that cannot be had, or read, is logged without what lets others have it.
+// TestPasswordsOfAddressesAreNotLogged checks that no password or token of an address appears in the log, the error
+// or the pillar when an external pillar cannot be requested or parsed.
 func TestPasswordsOfAddressesAreNotLogged(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/bad" {

@@ -18,8 +18,7 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// Limits of pillar files. A minion's grains and ids choose files and patterns, so nothing here may grow without
-// bound.
+// Limits of pillar files. A minion's grains and id choose files and patterns, so everything here needs a limit.
 const (
 	maxFile   = 16 << 20 // bytes
 	maxFiles  = 100_000  // in one environment, for names with wildcards
@@ -37,7 +36,7 @@ type found struct {
 // findSLS returns the file of an SLS name (Client.get_state), or fs.ErrNotExist.
 func (c *compilation) findSLS(sls, env string) (found, error) {
 	rel := strings.ReplaceAll(sls, ".", "/")
-	// A file of the name comes before a directory with an init.sls.
+	// A file with the name comes before a directory with an init.sls.
 	for i, suffix := range [...]string{".sls", "/init.sls"} {
 		p, err := c.findFile(rel+suffix, env)
 		if err == nil || !errors.Is(err, fs.ErrNotExist) {
@@ -47,9 +46,9 @@ func (c *compilation) findSLS(sls, env string) (found, error) {
 	return found{}, fs.ErrNotExist
 }
 
-// findFile returns a file in the roots of an environment. A name never leads out of them, but a link may.
+// findFile returns a file in the roots of an environment. A name cannot lead out of the roots, but a link can.
 func (c *compilation) findFile(name, env string) (string, error) {
-	// Cleaned and local: no "..", no empty part, no zero byte.
+	// The name must be clean and local: no "..", no empty part, no zero byte.
 	if path.Clean("/"+name) != "/"+name || !filepath.IsLocal(filepath.FromSlash(name)) || strings.ContainsRune(name, 0) {
 		return "", fs.ErrNotExist
 	}
@@ -71,7 +70,7 @@ func (c *compilation) matchSLS(env, pattern string) []string {
 		}
 		return []string{pattern}
 	}
-	// The list is made once per compilation and environment.
+	// The list is created once for each compilation and environment.
 	all, ok := c.avail[env]
 	if !ok {
 		all = c.listSLS(env)
@@ -86,8 +85,8 @@ func (c *compilation) matchSLS(env, pattern string) []string {
 	return out
 }
 
-// listSLS returns the SLS names of an environment, sorted. Links to directories are followed, hence the limit on
-// depth.
+// listSLS returns the SLS names of an environment, sorted. Links to directories are followed, so the depth has a
+// limit.
 func (c *compilation) listSLS(env string) []string {
 	var out []string
 	left := maxFiles
@@ -98,7 +97,7 @@ func (c *compilation) listSLS(env string) []string {
 			return
 		}
 		for _, e := range entries {
-			// Entries count, not only files, so that empty directories are limited as well.
+			// All entries count, not only files, so that empty directories are limited as well.
 			if left--; left < 0 {
 				return
 			}
@@ -131,7 +130,7 @@ func (c *compilation) listSLS(env string) []string {
 	return slices.Compact(out)
 }
 
-// renderFile renders a pillar file (compile_template). defaults are variables from the include that named it.
+// renderFile renders a pillar file (compile_template). defaults are variables of the include that names it.
 func (c *compilation) renderFile(f found, sls, env string, defaults *pyobj.Dict) (any, error) {
 	text, err := readFile(f.path)
 	if err != nil {
@@ -159,7 +158,7 @@ func (c *compilation) renderFile(f found, sls, env string, defaults *pyobj.Dict)
 	return v, err
 }
 
-// readStatic reads a file in a program without renderers. A template is an error then, since its text is not data.
+// readStatic reads a file in a program without renderers. A template is an error then, because its text is not data.
 func readStatic(text, path string) (any, error) {
 	if strings.Contains(text, "{%") || strings.Contains(text, "{{") || strings.HasPrefix(text, "#!") {
 		return nil, fmt.Errorf("%q needs a renderer, and this program has none", path)
@@ -171,7 +170,7 @@ func readStatic(text, path string) (any, error) {
 	return v, err
 }
 
-// checkSize fails for data that YAML's aliases make larger than any pillar is. The pillar is sent without aliases,
+// checkSize fails for data that YAML's aliases make larger than any real pillar. The pillar is sent without aliases,
 // so a few lines could fill the memory.
 func checkSize(v any, path string) error {
 	left := maxValues
@@ -201,7 +200,7 @@ func checkSize(v any, path string) error {
 	return nil
 }
 
-// readFile reads a file within maxFile.
+// readFile reads a file of at most maxFile bytes.
 func readFile(name string) (string, error) {
 	h, err := os.Open(name)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// Limits of a file tree. Links that are followed can lead in a circle, which stock follows until the system refuses.
+// Limits of a file tree. Links that are followed can form a circle, which stock follows until the system refuses.
 const (
 	maxTreeDepth = 40
 	maxTreeBytes = 64 << 20
@@ -31,7 +31,7 @@ const (
 type fileTree struct {
 	*compilation
 	args  map[string]any
-	globs []any // of keep_newline, if that is a list
+	globs []any // the patterns of keep_newline, if it is a list
 	call  *modules.Call
 	left  int64 // how many bytes may still be read
 }
@@ -43,10 +43,10 @@ func (c *compilation) fileTreePillar(_ context.Context, r ExtRequest) (any, erro
 		return nil, err
 	}
 	t := &fileTree{compilation: c, args: args, left: maxTreeBytes}
-	// The lists of this pillar are used in place of the options of the same name.
+	// The lists of this pillar replace the options of the same name.
 	opts := maps.Clone(c.opts)
 	opts["renderer_blacklist"], opts["renderer_whitelist"] = args["renderer_blacklist"], args["renderer_whitelist"]
-	if id, ok := c.o.Opts["id"]; ok { // of the master, as stock shows it to external pillars
+	if id, ok := c.o.Opts["id"]; ok { // the id of the master, which stock shows to external pillars
 		opts["id"] = id
 	}
 	env := *c.call.Env
@@ -63,7 +63,7 @@ func (c *compilation) fileTreePillar(_ context.Context, r ExtRequest) (any, erro
 	return out, err
 }
 
-// roots returns root_dir, or, if that is relative, the places where it is looked for.
+// roots returns root_dir or, if it is relative, the directories in which it is searched.
 func (t *fileTree) roots() ([]string, error) {
 	v := t.args["root_dir"]
 	if !pytext.Truth(v) {
@@ -96,7 +96,7 @@ func (t *fileTree) roots() ([]string, error) {
 	return list, nil
 }
 
-// addRoot merges what one root has for the minion over out.
+// addRoot merges the files that one root has for the minion over out.
 func (t *fileTree) addRoot(out *pyobj.Dict, root string) error {
 	log := t.o.Log
 	if !isDir(root) {
@@ -152,7 +152,7 @@ func (t *fileTree) merge(out *pyobj.Dict, dir string) error {
 	return nil
 }
 
-// read puts the files of a directory into node. prefix is its path below the directory of the nodegroup or minion.
+// read adds the files of a directory to node. prefix is its path below the directory of the nodegroup or minion.
 func (t *fileTree) read(node *pyobj.Dict, dir, prefix string, depth int) error {
 	if depth > maxTreeDepth {
 		return fmt.Errorf("cannot read %s: more than %d directories in each other", dir, maxTreeDepth)
@@ -232,7 +232,7 @@ func (t *fileTree) keeps(prefix, name string) bool {
 	})
 }
 
-// dirOrder lists a directory in its own order, as os.walk does. One that cannot be read is empty.
+// dirOrder lists a directory in its own order, as os.walk does. A directory that cannot be read counts as empty.
 func dirOrder(dir string) []fs.DirEntry {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -30,7 +30,8 @@ func compileTree(t *testing.T, id string, args map[string]any) (*pyobj.Dict, str
 	return out, log.String()
 }
 
-// TestFileTreeLinks: links to directories are empty dicts unless they are followed, and links in a circle end.
+// TestFileTreeLinks checks that links to directories become empty dicts unless they are followed, and that a circle
+// of links results in an error.
 func TestFileTreeLinks(t *testing.T) {
 	root := t.TempDir()
 	host := filepath.Join(root, "hosts", "m")
@@ -68,7 +69,7 @@ func TestFileTreeLinks(t *testing.T) {
 	}
 }
 
-// TestFileTreeStaysInside: an id that is a path reads nothing.
+// TestFileTreeStaysInside checks that an id that is a path reads no files.
 func TestFileTreeStaysInside(t *testing.T) {
 	root := t.TempDir()
 	for _, dir := range []string{"hosts/m", "secret"} {

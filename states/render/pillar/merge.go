@@ -12,7 +12,8 @@ import (
 // with b. With "overwrite" a itself is changed as well, as in Salt.
 func (c *compilation) mergeOver(a, b *pyobj.Dict) *pyobj.Dict { return c.merge(a, b, false) }
 
-// mergeAll merges each dict over those before it. The cost is that of all, not of the first ones again and again.
+// mergeAll merges each dict over those before it. The cost is proportional to the size of all dicts, because the
+// result so far is not copied for each of them.
 func (c *compilation) mergeAll(first *pyobj.Dict, more ...*pyobj.Dict) *pyobj.Dict {
 	out := first
 	for i, d := range more {
@@ -45,7 +46,7 @@ func (c *compilation) merge(a, b *pyobj.Dict, own bool) *pyobj.Dict {
 			_ = out.Set(k, v) // a key of a dict can be set again
 		}
 		return out
-	// Every key of both is kept; equal ones are combined.
+	// The keys of both are kept, and the values of equal keys are combined.
 	case "aggregate":
 		out, _ := pyobj.Aggregate(a, b, true).(*pyobj.Dict)
 		return out

@@ -23,7 +23,7 @@ type Options struct {
 	// pillarenv, pillarenv_from_saltenv, env_order, ext_pillar_first, exclude_ext_pillar, pillar_opts, nodegroups,
 	// decrypt_pillar and its companions, and those of the templates. Templates see all of it.
 	Opts map[string]any
-	// Roots are the directories of each environment. If set, the option pillar_roots does not count.
+	// Roots are the directories of each environment. If set, the option pillar_roots is ignored.
 	Roots map[string][]string
 	// Registry has the functions that templates may call; nil is the program's default registry.
 	Registry *modules.Registry
@@ -34,7 +34,8 @@ type Options struct {
 	Ext map[string]ExtFunc
 	// Version is saltversion in pillar_opts.
 	Version string
-	// Log receives the errors of files, of which the minion only learns that there were some; nil is silent.
+	// Log receives the errors of files. The minion learns only that there were some. If Log is nil, the errors are
+	// not logged.
 	Log *slog.Logger
 }
 
@@ -54,10 +55,10 @@ type Request struct {
 	Extra map[string]any
 }
 
-// Compiler compiles pillars. It keeps nothing between two of them and is safe for concurrent use.
+// Compiler compiles pillars. It keeps nothing between two compilations and is safe for concurrent use.
 type Compiler struct{ o Options }
 
-// New returns a compiler. It reads nothing yet.
+// New returns a compiler. It does not read files yet.
 func New(o Options) *Compiler {
 	if o.Registry == nil {
 		o.Registry = modules.Default()
@@ -73,19 +74,19 @@ type compilation struct {
 	*Compiler
 	ctx context.Context
 	req Request
-	// the configuration with what the request chooses
+	// the configuration, with the values that the request chooses
 	opts    map[string]any
 	roots   map[string][]string
 	call    *modules.Call
-	current *pyobj.Dict // the pillar that functions and templates see meanwhile
+	current *pyobj.Dict // the pillar that functions and templates see during the compilation
 	// by environment: SLS names with ignore_missing, and those that exist
 	ignored map[string][]string
 	avail   map[string][]string
 	errs    []string
 }
 
-// Compile returns the pillar of a minion. Errors of single files are in it, under _errors. An error is returned
-// where Salt returns no pillar at all, or if ctx ends.
+// Compile returns the pillar of a minion. It lists the errors of single files in the pillar, under _errors. It
+// returns an error in the cases in which Salt returns no pillar at all, or if ctx ends.
 func (c *Compiler) Compile(ctx context.Context, r Request) (*pyobj.Dict, error) {
 	x := &compilation{Compiler: c, ctx: ctx, req: r, current: pyobj.NewDict(), ignored: map[string][]string{}, avail: map[string][]string{}}
 	if x.req.Override == nil {
@@ -122,8 +123,8 @@ func (c *Compiler) Compile(ctx context.Context, r Request) (*pyobj.Dict, error) 
 	return out, x.decryptKeys(out)
 }
 
-// Top returns the merged top files for a minion: environments, targets, and the list of each target. What is wrong
-// with them is in the second result.
+// Top returns the merged top files for a minion: environments, targets, and the list of each target. The second
+// result lists the errors in them.
 func (c *Compiler) Top(ctx context.Context, r Request) (*pyobj.Dict, []string, error) {
 	x := &compilation{Compiler: c, ctx: ctx, req: r, current: pyobj.NewDict(), ignored: map[string][]string{}, avail: map[string][]string{}}
 	if x.req.Override == nil {
@@ -278,8 +279,8 @@ func (c *compilation) findRoots() {
 	c.opts["pillar_roots"] = shown
 }
 
-// plainName reports whether the name of an environment, which the minion chooses, can be a directory's name and
-// cannot lead elsewhere.
+// plainName reports whether the name of an environment, which the minion chooses, can be the name of a directory and
+// cannot lead to another place.
 func plainName(env string) bool {
 	return env != "" && !strings.HasPrefix(env, ".") && !strings.ContainsAny(env, "/\\\x00")
 }
@@ -302,8 +303,8 @@ func (c *compilation) chosenEnv() string {
 	return "base"
 }
 
-// envs returns the environments in the order in which their top files count: base first, then by name. Salt's order
-// is that of a dict.
+// envs returns the environments in the order in which their top files are read: base first, then by name. Salt's
+// order is that of a dict.
 func (c *compilation) envs() []string {
 	list := []string{"base"}
 	for _, env := range slices.Sorted(maps.Keys(c.roots)) {
@@ -352,7 +353,8 @@ func (c *compilation) mergeFiles(matches *assigned) (*pyobj.Dict, error) {
 			}
 			c.errs = append(c.errs, errs...)
 			if d, ok := state.(*pyobj.Dict); ok {
-				// A merge may change the data of a file that a later file includes, so it cannot wait until all are there.
+				// The data is merged at once, because a merge may change the data of a file that a later file
+				// includes.
 				out, own = c.merge(out, d, own), true
 			}
 		}
@@ -360,8 +362,8 @@ func (c *compilation) mergeFiles(matches *assigned) (*pyobj.Dict, error) {
 	return out, nil
 }
 
-// renderState renders a pillar file and what it includes (Pillar.render_pstate). mods holds the files that were
-// rendered already: as in Salt, each by itself, without what it includes.
+// renderState renders a pillar file and the files that it includes (Pillar.render_pstate). mods holds the files that
+// have been rendered: as in Salt, each without the files that it includes.
 func (c *compilation) renderState(sls, env string, mods map[string]any, defaults *pyobj.Dict) (any, []string, error) {
 	f, err := c.findSLS(sls, env)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -378,7 +380,7 @@ func (c *compilation) renderState(sls, env string, mods map[string]any, defaults
 		}
 		msg := fmt.Sprintf("Rendering SLS '%s' failed, render error:\n%v", sls, err)
 		c.o.Log.Error(msg, "minion", c.req.ID)
-		// The text of a render error may hold secrets, so the minion learns only where to look.
+		// The text of a render error may contain secrets, so the minion learns only which file failed.
 		if safe, set := c.opts["pillar_safe_render_error"]; !set || pytext.Truth(safe) {
 			msg = "Rendering SLS '" + sls + "' failed. Please see master log for details."
 		}
@@ -414,8 +416,8 @@ func (c *compilation) missingErrors(sls, env string) []string {
 	return []string{"Specified SLS '" + sls + "' in environment '" + env + "' is not available on the salt master"}
 }
 
-// mergeIncludes renders what a pillar file includes and merges it with the file's own data. The file's own data
-// wins, unless pillar_includes_override_sls is set.
+// mergeIncludes renders the files that a pillar file includes and merges them with the file's own data. The file's
+// own data takes precedence, unless pillar_includes_override_sls is set.
 func (c *compilation) mergeIncludes(list []any, own *pyobj.Dict, f found, sls, env string, mods map[string]any, defaults *pyobj.Dict) (any, []string, error) {
 	override := pytext.Truth(c.opts["pillar_includes_override_sls"])
 	out, merged := own, false
@@ -433,7 +435,7 @@ func (c *compilation) mergeIncludes(list []any, own *pyobj.Dict, f found, sls, e
 			if !ok {
 				return nil, nil, fmt.Errorf("'%s' object has no attribute 'get'", pyobj.TypeName(settings))
 			}
-			defaults, _ = s.Value("defaults").(*pyobj.Dict) // they stay for the includes after it, as in Salt
+			defaults, _ = s.Value("defaults").(*pyobj.Dict) // as in Salt, they also apply to the includes after it
 			if v := s.Value("key"); pyobj.Truth(v) {
 				key = pyobj.Str(v)
 			}
@@ -468,7 +470,7 @@ func (c *compilation) mergeIncludes(list []any, own *pyobj.Dict, f found, sls, e
 					included = append(included, d)
 				}
 			}
-			errs = append(errs, last...) // Salt repeats them for what was rendered already
+			errs = append(errs, last...) // Salt repeats the errors of files that were rendered before
 		}
 	}
 	if override {

@@ -24,7 +24,7 @@ import (
 	"github.com/brine-salt/brine/states/render/pillar"
 )
 
-// answers is where stock's answers to the trees of testdata/trees.txt are kept: a line for each. `make answers` asks
+// answers is the file of stock's answers to the trees of testdata/trees.txt, one on each line. `make answers` asks
 // stock again.
 const answers = "testdata/stock/answers"
 
@@ -74,7 +74,7 @@ type question struct {
 
 type answer struct{ Pillar, Error string }
 
-// judge compares the two sides' answers to a question of the tree.
+// judge compares stock's answer to a question of the tree with ours.
 func (tr tree) judge(t *testing.T, q question, theirs, ours answer) {
 	t.Helper()
 	why, _ := tr.head["differs"].(string)
@@ -89,7 +89,7 @@ func (tr tree) judge(t *testing.T, q question, theirs, ours answer) {
 	}
 }
 
-// TestReplay compiles every tree, and compares with what stock made of it.
+// TestReplay compiles every tree and compares the result with stock's recorded answer.
 func TestReplay(t *testing.T) {
 	web := httptest.NewServer(http.HandlerFunc(answerHTTP))
 	t.Cleanup(web.Close)
@@ -124,7 +124,7 @@ func TestReplay(t *testing.T) {
 	tally.Report(t)
 }
 
-// answerHTTP answers with a description of the request, in the format that the path begins with.
+// answerHTTP answers with a description of the request, in the format with which the path begins.
 func answerHTTP(w http.ResponseWriter, r *http.Request) {
 	user, password, _ := r.BasicAuth()
 	said := fmt.Sprintf("%s %s %s:%s", r.URL.EscapedPath(), r.Header.Get("X-Asks"), user, password)

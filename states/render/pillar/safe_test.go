@@ -14,7 +14,8 @@ import (
 	"github.com/brine-salt/brine/states/render/pillar"
 )
 
-// TestSafeRenderErrors: a minion learns the text of an error, which may have a secret in it, only with pillar_safe_render_error: False.
+// TestSafeRenderErrors checks that a minion sees the text of a render error, which may contain a secret, only with
+// pillar_safe_render_error: False.
 func TestSafeRenderErrors(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"top.sls": "base: {'*': [bad]}", "bad.sls": "{{ canary }"} {

@@ -21,7 +21,8 @@ import (
 	"github.com/brine-salt/brine/interop/oracle"
 )
 
-// TestStockTrees compiles every tree with stock Salt and with ours: the same data in the same order, and the same errors.
+// TestStockTrees compiles every tree with stock Salt and with this package. Both must return the same data in the
+// same order, and the same errors.
 func TestStockTrees(t *testing.T) {
 	scratch := t.TempDir()
 	cmd := exec.Command(testsalt.Python(t), "-B", "testdata/stock.py", scratch)

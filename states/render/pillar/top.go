@@ -20,20 +20,20 @@ type entry struct {
 	kind  string
 	order int64
 	sls   []string
-	match []any // the dicts that say how to match, as written
+	match []any // the dicts with options of the match, as written
 }
 
 // tops are the merged top files: the targets of each environment, in order.
 type tops struct {
 	envs    []string
 	entries map[string][]entry
-	index   map[string]*pyobj.Dict // of entries until they are sorted, by target
+	index   map[string]*pyobj.Dict // the entries by target, until they are sorted
 }
 
 // errTop stands for the TypeError that Salt catches while it merges top files.
 var errTop = errors.New("malformed top file")
 
-// mergeTops reads and merges the top files (Pillar.get_top). What is wrong with them is in the second result.
+// mergeTops reads and merges the top files (Pillar.get_top). The second result lists the errors in them.
 func (c *compilation) mergeTops() (*tops, []string, error) {
 	docs, errs, err := c.topFiles()
 	if err != nil {
@@ -51,7 +51,7 @@ func (c *compilation) mergeTops() (*tops, []string, error) {
 	return t, errs, nil
 }
 
-// topFiles renders the top files of the environments, each with those that it includes (Pillar.get_tops).
+// topFiles renders the top files of the environments, each with the files that it includes (Pillar.get_tops).
 func (c *compilation) topFiles() (docs []*pyobj.Dict, errs []string, err error) {
 	envs := c.envs()
 	if env := c.optionText("pillarenv"); env != "" {
@@ -179,7 +179,7 @@ func (c *compilation) addDoc(t *tops, doc *pyobj.Dict) error {
 	return nil
 }
 
-// putEntry adds an entry. It replaces one for the same target: a later top file wins.
+// putEntry adds an entry. It replaces an entry for the same target, because a later top file takes precedence.
 func (t *tops) putEntry(env string, e entry) {
 	of := t.index[env]
 	if of == nil {
@@ -228,7 +228,7 @@ func (c *compilation) readTarget(e *entry, env string, v any) error {
 	return nil
 }
 
-// parseOrder implements Python's int() of an order; a text that is not a number is 0.
+// parseOrder implements Python's int() for an order. A text that is not a number counts as 0.
 func parseOrder(v any) (int64, error) {
 	switch v := v.(type) {
 	case bool:
@@ -258,7 +258,7 @@ type assigned struct {
 	sls  map[string][]string
 }
 
-// topMatches returns what the targets that match the minion assign (Pillar.top_matches).
+// topMatches returns the SLS names of the targets that match the minion (Pillar.top_matches).
 func (c *compilation) topMatches(t *tops) (*assigned, error) {
 	out := &assigned{sls: map[string][]string{}}
 	only := c.optionText("pillarenv")
