@@ -245,7 +245,7 @@ func httpPillar(kind string) ExtFunc {
 		shown := publicPart(address)
 		public := func(text string) string { return strings.ReplaceAll(text, address, shown) }
 		if err != nil {
-			return nil, errors.New(public(err.Error())) // the minion can read it, so user, password and query are removed
+			return nil, errors.New(public(err.Error())) // the minion sees it, so user, password and query are removed
 		}
 		data, _ := v.(map[string]any)
 		text, ok := data["text"]
