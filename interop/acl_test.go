@@ -20,7 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// accessLists is what both masters have.
+// accessLists is the configuration of both masters.
 const accessLists = `
 auto_accept: true
 timeout: 20
@@ -49,17 +49,18 @@ peer_run:
   web1: [test.arg, 'test.meta.*']
 `
 
-// accessCase is a command line of a user.
+// accessCase is a command line and the user who runs it.
 type accessCase struct {
 	user string
 	args []string
-	ours string // what our salt prints besides where it differs
+	ours string // what brine's salt prints in addition, where it differs
 	why  string
 }
 
-// TestAccessLists gives the same command lines, as several users of the host, to stock's salt before a stock master, to ours before ours, and
-// to stock's before ours; and has a minion publish to others, and give to the mine and read it, through both masters. What is allowed and refused, the texts and the exit codes are
-// the same.
+// TestAccessLists runs the same command lines, as several users of the host, with stock's salt on a stock master,
+// with brine's salt on brine's master, and with stock's salt on brine's master. It also has a minion publish to
+// others and write and read the mine through both masters. The permissions, the texts and the exit codes must be the
+// same.
 func TestAccessLists(t *testing.T) {
 	inTurn(t)
 	t.Parallel()
@@ -163,7 +164,8 @@ func TestAccessLists(t *testing.T) {
 	t.Logf("%d equal, %d excused", equal, excused)
 }
 
-// asUser runs a program as a user of this host, in the group of the master, who may look into all directories, and gives what it printed, made comparable, and its exit code.
+// asUser runs a program as a user of this host, in the master's group and with read access to all directories. It
+// returns the output, made comparable, and the exit code.
 func asUser(t *testing.T, user, program string, s *site, args []string) string {
 	t.Helper()
 	line := append([]string{program, "-c", filepath.Dir(s.config()), "--log-file=/dev/null", "--out=json"}, args...)
@@ -180,7 +182,7 @@ func asUser(t *testing.T, user, program string, s *site, args []string) string {
 		t.Error(err)
 	}
 	out := strings.ReplaceAll(stdout.String(), s.dir, "<dir>")
-	all := map[string]any{} // each minion's return is a document of its own, in the order in which they came
+	all := map[string]any{} // each minion's return is a separate document, in the order of arrival
 	for d := json.NewDecoder(strings.NewReader(out)); ; {
 		var v map[string]any
 		if err := d.Decode(&v); err == io.EOF {
@@ -193,7 +195,7 @@ func asUser(t *testing.T, user, program string, s *site, args []string) string {
 		maps.Copy(all, v)
 	}
 	t.Logf("%s %s: %q", filepath.Base(filepath.Dir(program)), args, stderr.String())
-	if parts := strings.Split(out, "Executing run on"); len(parts) > 1 { // they come in any order
+	if parts := strings.Split(out, "Executing run on"); len(parts) > 1 { // the batches may come in any order
 		for i := range parts {
 			parts[i] = strings.TrimSpace(parts[i])
 		}

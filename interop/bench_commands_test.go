@@ -19,16 +19,17 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/zeromq"
 )
 
-// What a whole command may take. goalPing is for test.ping to all of the large swarm, the first time and again; atBare is how many times as
-// long as the bare job, which nobody waits for, and beyondStock how many times as many returns a second as with stock's programs.
+// Limits of a whole command. goalPing is for test.ping to all minions of the large swarm, the first time and again.
+// atBare is the limit as a multiple of the bare job, for whose returns no client waits. beyondStock is how many times
+// as many returns per second brine needs as stock's programs.
 const (
 	goalPing    = 3 * time.Second
 	atBare      = 3
 	beyondStock = 10
-	// keptConns is how many minions keep a second connection. With a subscription each, and those of the minions that
-	// connect for each return, all find room among the master's descriptors.
+	// keptConns is how many minions keep a second connection. The master has enough descriptors for these, for a
+	// subscription of each minion, and for the minions that connect for each return.
 	keptConns = 5000
-	// goalMemory is how much the master may grow while commands run.
+	// goalMemory limits the growth of the master's memory while commands run.
 	goalMemory = 60 << 20
 )
 
@@ -37,7 +38,7 @@ type wholeCommand struct {
 	name    string
 	program string
 	args    []string
-	small   bool // only with the small swarm: it is stock's master that takes minutes
+	small   bool // only with the small swarm, because stock's master takes minutes
 }
 
 var wholeCommands = []wholeCommand{
@@ -51,14 +52,14 @@ var wholeCommands = []wholeCommand{
 	{name: "salt-run manage.status", program: "salt-run", args: []string{"manage.status", "--out=json"}},
 }
 
-// commandCost is what one of them took.
+// commandCost is the cost of one command.
 type commandCost struct {
-	took, cpu time.Duration // the whole command; processor time of the master
-	grown     int64         // bytes that the master has more than before
+	took, cpu time.Duration // of the whole command; processor time of the master
+	grown     int64         // growth of the master's memory in bytes
 }
 
-// TestCommands measures whole commands with a swarm, ours at 9,000 and 1,000 minions, stock's at 1,000: what a user waits for, in which
-// every minion must be named. BRINE_SWARM sets other sizes ("9000 1000").
+// TestCommands measures the time that a user waits for whole commands, with a swarm: brine with 9,000 and 1,000
+// minions, stock with 1,000. Every minion must appear in the output. BRINE_SWARM sets other sizes ("9000 1000").
 func TestCommands(t *testing.T) {
 	large, small := 9000, 1000
 	if text := os.Getenv("BRINE_SWARM"); text != "" {
@@ -105,7 +106,7 @@ func TestCommands(t *testing.T) {
 type looseSwarm struct {
 	*swarm.Swarm
 	t   *testing.T
-	end func() // ends it
+	end func() // stops it
 }
 
 // wait waits until holds is true of the swarm's counters. what describes that in the error.
@@ -179,8 +180,8 @@ func runCommands(t *testing.T, over string, n int, at *site, p *process, client 
 	return bare, costs
 }
 
-// awaitIdle waits until a master has less than a fiftieth of a processor to do for a second: until it knows who its subscribers are, and has
-// written what it had put off.
+// awaitIdle waits until a master uses less than a fiftieth of a processor for a second. It has then identified its
+// subscribers and written everything that it had delayed.
 func awaitIdle(t *testing.T, p *process) {
 	t.Helper()
 	for end, last := time.Now().Add(5*time.Minute), cpuOf(t, p); time.Now().Before(end); {
@@ -194,7 +195,8 @@ func awaitIdle(t *testing.T, p *process) {
 	t.Log("the master does not come to rest")
 }
 
-// namedMinions is how many minions of the swarm are in what a command printed: one dictionary, one for each, or lists.
+// namedMinions returns the number of minions of the swarm in the output of a command: one dictionary, one for each
+// minion, or lists.
 func namedMinions(t *testing.T, out string) int {
 	t.Helper()
 	seen := map[string]bool{}

@@ -23,26 +23,27 @@ import (
 )
 
 const (
-	// curveTime is what a command of a curve may take. What takes longer with stock is left out.
+	// curveTime limits a command of a curve. A size for which stock takes longer is left out.
 	curveTime = 5 * time.Minute
-	// curveNoise is what cannot be told from the start of the program: a cost below it has no part in the fit.
+	// curveNoise is the variation of the program's start. A cost below it is not used for the fit.
 	curveNoise = 20 * time.Millisecond
-	// curveBound is for processor time, between the two largest sizes: n log n is 1.13 there, and the largest does not fit
-	// into the processor's caches. What is quadratic has 2.
+	// curveBound limits the exponent of the processor time between the two largest sizes. There n log n has the
+	// exponent 1.13, and the largest size exceeds the processor's caches. Quadratic growth has the exponent 2.
 	curveBound = 1.4
 )
 
-// A curve is a command whose work has a size. prepare writes the work into a directory, and returns the program and
-// its arguments without the configuration. names is what the command prints if it did all of the work.
+// A curve is a command for work of different sizes. prepare writes the work into a directory, and returns the program
+// and its arguments without the configuration. names returns the text that the command prints if it did all of the
+// work.
 type curve struct {
 	name         string
-	sizes, stock []int // stock's sizes are smaller where it takes minutes
+	sizes, stock []int // stock's sizes are smaller where stock takes minutes
 	prepare      func(t *testing.T, dir string, n int) (program string, args []string)
 	names        func(n int) string
 }
 
-// spent is what a command took by the kernel's counters: processor time of all its processes, and the memory of the
-// largest at its peak.
+// spent is the cost of a command by the kernel's counters: the processor time of all its processes, and the peak
+// memory of the largest one.
 type spent struct {
 	cpu  time.Duration
 	peak int64
@@ -149,7 +150,7 @@ var curves = []curve{
 		}
 		return applyCurve()
 	}, lastState("nop")},
-	// Each state notes all files that include it, as with Salt: of a chain that is the square of its length.
+	// Each state records all files that include it, as in Salt. For a chain this grows with the square of its length.
 	{"include, a chain", toThousand, []int{10, 100}, func(t *testing.T, dir string, n int) (string, []string) {
 		write(t, dir+"/srv/curve.sls", "include: [part.p0]\n")
 		for i := range n {
@@ -173,7 +174,7 @@ var curves = []curve{
 	}, func(int) string { return "test_|-s_|-s_|-nop" }},
 	{"pillar, KB", []int{10, 100, 1000, 10_000}, []int{10, 100, 1000}, func(t *testing.T, dir string, n int) (string, []string) {
 		var b strings.Builder
-		for i := range n * 10 { // a hundred bytes each
+		for i := range n * 10 { // 100 bytes each
 			fmt.Fprintf(&b, "key%06d:\n  name: %-50d\n  list: [1, 2, a, b]\n  on: true\n", i, i)
 		}
 		write(t, dir+"/pillar/top.sls", "base: {'*': [data]}\n")
@@ -214,15 +215,15 @@ var curves = []curve{
 	}, func(n int) string { return fmt.Sprintf("minion-%04d", min(n, returnsOfJob)-1) }},
 }
 
-// returnsOfJob is how many minions returned to each job of fillJobCache.
+// returnsOfJob is the number of minions that returned to each job of fillJobCache.
 const returnsOfJob = 1000
 
-// jobOf is the id of the i-th job.
+// jobOf returns the id of the i-th job.
 func jobOf(i int) string {
 	return fmt.Sprintf("20260102%02d%02d%02d%06d", 10+i/3600%10, i/60%60, i%60, i)
 }
 
-// fillJobCache writes so many returns in Salt's layout, those of returnsOfJob minions for each job.
+// fillJobCache writes n returns in Salt's layout, with returnsOfJob minions for each job.
 func fillJobCache(t *testing.T, dir string, n int) {
 	t.Helper()
 	root := dir + "/root/var/cache/salt/master/jobs"
@@ -250,7 +251,7 @@ func fillJobCache(t *testing.T, dir string, n int) {
 	}
 }
 
-// stateFile writes a file of n states s0, s1 and so on by their bodies, and applies it.
+// stateFile writes a file with n states s0, s1 and so on, whose bodies are returned by body, and applies it.
 func stateFile(body func(i, n int) string) func(t *testing.T, dir string, n int) (string, []string) {
 	return func(t *testing.T, dir string, n int) (string, []string) {
 		var b strings.Builder
@@ -268,7 +269,7 @@ func applyCurve() (program string, args []string) {
 	return "salt-call", []string{"--local", "--out=json", "state.sls", "curve"}
 }
 
-// before is an argument that names the state before the i-th one, and nothing for the first.
+// before returns an argument that names the state before the i-th one, or "" for the first.
 func before(i int, format string) string {
 	if i == 0 {
 		return ""
@@ -300,8 +301,9 @@ func emptyFiles(t *testing.T, dir string, n int, format string) {
 	}
 }
 
-// TestGrowth runs commands with more and more work, and fits how their processor time grows: ours may grow as n log n
-// does. It prints the curves, and the memory at the peak beside stock's. BRINE_CURVES takes those whose names contain it.
+// TestGrowth runs commands for work of growing size and fits the growth of their processor time, which for brine may
+// be that of n log n. It prints the curves, and the peak memory next to stock's. BRINE_CURVES selects the curves
+// whose names contain it.
 func TestGrowth(t *testing.T) {
 	fmt.Printf("\n%-36s %8s %34s %34s\n", "processor time and memory at the peak", "size", "brine", "stock 3007")
 	for _, c := range curves {
@@ -342,8 +344,8 @@ func exponentText(k float64, ok bool) string {
 	return fmt.Sprintf("%.2f", k)
 }
 
-// exponentOf fits what is above the cost of the program's start, which is that of size 1. It reports false if less
-// than two sizes cost enough to be told from noise.
+// exponentOf fits the cost above that of the program's start, which is the cost of size 1. It reports false if fewer
+// than two sizes exceed the noise.
 func exponentOf(sizes []int, all map[int]spent) (float64, bool) {
 	var points []growth.Point
 	for _, n := range sizes {
@@ -383,7 +385,7 @@ func measureCurve(t *testing.T, c curve, sizes []int, program func(string) strin
 	return all
 }
 
-// spend runs a command, and returns what it took and printed.
+// spend runs a command and returns its cost and its output.
 func spend(t *testing.T, name string, args ...string) (spent, string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), curveTime)

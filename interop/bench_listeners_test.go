@@ -18,8 +18,9 @@ import (
 	"github.com/brine-salt/brine/internal/testkit/freeport"
 )
 
-// TestListeners measures salt '*' test.ping while a browser follows /events and a reactor follows the returns, beside the
-// command alone: all minions are in the answer, in the time of TestCommands. BRINE_SWARM is the number of minions.
+// TestListeners measures salt '*' test.ping alone, and while a browser follows /events and a reactor follows the
+// returns. All minions must be in the answer, within the time of TestCommands. BRINE_SWARM sets the number of
+// minions.
 func TestListeners(t *testing.T) {
 	n := 9000
 	if text := os.Getenv("BRINE_SWARM"); text != "" {
@@ -30,7 +31,7 @@ func TestListeners(t *testing.T) {
 	port := freeport.Port(t)
 	s := newSite(t, "zeromq", fmt.Sprintf("auto_accept: True\nrest_cherrypy: {port: %d, host: 127.0.0.1, disable_ssl: true}\n"+
 		"netapi_enable_clients: [local, runner]\nsharedsecret: hush\nexternal_auth: {sharedsecret: {ann: ['.*', '@runner', '@events']}}\n", port))
-	// The reactor renders a file for each return, and reacts to the last minion's.
+	// The reactor renders a file for each return, and reacts to that of the last minion.
 	write(t, s.config(), readText(t, s.config())+fmt.Sprintf("\nreactor: [{'salt/job/*/ret/*': [%s/react.sls]}]\n", s.dir))
 	write(t, s.dir+"/react.sls", fmt.Sprintf("{%% if data['id'] == 'swarm-%05d' %%}\nsay: {runner.event.send: [{tag: reacted}]}\n{%% endif %%}\n", n-1))
 	proc := start(t, ours("salt-master"), "-c", filepath.Dir(s.config()))
@@ -87,7 +88,7 @@ func readText(t *testing.T, path string) string {
 	return string(b)
 }
 
-// followEvents logs in and calls f with each line of the stream of events, until the test ends.
+// followEvents logs in and calls f with each line of the event stream until the test ends.
 func followEvents(t *testing.T, url string, f func(line string)) {
 	t.Helper()
 	do := func(method, path, token, body string) *http.Response {

@@ -29,20 +29,21 @@ import (
 )
 
 const (
-	// perMaster is how many minions a master and a swarm have: two connections for each, of 20,000 descriptors.
+	// perMaster is the number of minions for each master and each swarm: two connections for each minion, of 20,000
+	// descriptors.
 	perMaster = 9000
-	// maxMasters bounds the masters, and wholeMinions the minions that are programs of their own.
+	// maxMasters limits the number of masters. wholeMinions limits the number of minions that are separate programs.
 	maxMasters, wholeMinions = 12, 200
-	// maxConns is how many connections a master takes of 20,000 descriptors. When one master is killed, the others must
-	// have room for its minions.
+	// maxConns is how many connections a master accepts, of 20,000 descriptors. When one master is killed, the others
+	// must have room for its minions.
 	maxConns = 16_000
-	// scaleIdle is for how long an idle cluster is watched, after as long a rest.
+	// scaleIdle is how long an idle cluster is measured, after a pause of the same length.
 	scaleIdle = 2 * time.Minute
-	// scaleStep bounds each step of TestScale.
+	// scaleStep limits each step of TestScale.
 	scaleStep = 12 * time.Minute
 )
 
-// The bars at 100,000 minions. With less of them those of time and memory for each are in proportion.
+// The limits for 100,000 minions. With fewer minions, the limits on time and memory are smaller in proportion.
 const (
 	barMemory     = 1500 << 20
 	barSignIn     = 6 * time.Minute
@@ -55,7 +56,7 @@ const (
 	barMinions    = 100_000
 )
 
-// swarmProcess is a brine-swarm.
+// swarmProcess is a process of brine-swarm.
 type swarmProcess struct {
 	*process
 	in  io.Writer
@@ -74,8 +75,8 @@ func (s *swarmProcess) stats(t *testing.T) (st swarm.Stats) {
 	return st
 }
 
-// startSwarmProcess starts minions. So many keep their request connection, as stock minions do since 3006.28; the others
-// open one for each request, as those before.
+// startSwarmProcess starts n minions. keep of them keep their request connection, as stock minions do since 3006.28.
+// The others open one for each request, as older minions do.
 func startSwarmProcess(t *testing.T, program, masters, prefix, grain string, n, keep int) *swarmProcess {
 	t.Helper()
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
@@ -106,27 +107,27 @@ func startSwarmProcess(t *testing.T, program, masters, prefix, grain string, n, 
 	return s
 }
 
-// scaleCluster is what TestScale runs.
+// scaleCluster is the cluster of TestScale.
 type scaleCluster struct {
 	t       *testing.T
 	sites   []*site
 	masters []*process
 	swarms  []*swarmProcess
-	minions int // of all swarms
+	minions int // in all swarms
 	rows    [][3]string
 	db      *scaleDatabase
 }
 
 // scaleDatabase is the database that the masters share.
 type scaleDatabase struct {
-	name         string // for masters
+	name         string // as the masters' option
 	open         func() (store.Store, error)
-	transactions func() int64 // so far
-	bytes        func() int64 // that its tables and indexes have
+	transactions func() int64 // up to now
+	bytes        func() int64 // the size of its tables and indexes
 	server       *testserver.Server
 }
 
-// cpu is the processor time of the server and its children, those that have ended among them.
+// cpu returns the processor time of the server and its children, including those that have ended.
 func (d *scaleDatabase) cpu(t *testing.T) (sum time.Duration) {
 	t.Helper()
 	const tick = 10 * time.Millisecond // USER_HZ is 100 on every Linux
@@ -137,7 +138,8 @@ func (d *scaleDatabase) cpu(t *testing.T) (sum time.Duration) {
 		if err != nil {
 			continue
 		}
-		// After the name: state, parent, …; user and system time are the 12th and the 13th, those of ended children follow.
+		// After the name follow the state, the parent and so on. User and system time are fields 12 and 13; those of
+		// ended children follow.
 		f := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
 		own := filepath.Base(filepath.Dir(file)) == pid
 		if len(f) < 15 || !own && f[1] != pid {
@@ -157,10 +159,10 @@ func (d *scaleDatabase) cpu(t *testing.T) (sum time.Duration) {
 
 func (c *scaleCluster) row(what, got, bar string) {
 	c.rows = append(c.rows, [3]string{what, got, bar})
-	fmt.Printf("%-64s %26s %26s\n", what, got, bar) // at once: the run is long
+	fmt.Printf("%-64s %26s %26s\n", what, got, bar) // printed at once, because the run is long
 }
 
-// holds adds a row, and fails the test if the bar is missed.
+// holds adds a row, and fails the test if the limit is exceeded.
 func (c *scaleCluster) holds(ok bool, what, got, bar string) {
 	if !ok {
 		got += " !"
@@ -190,7 +192,8 @@ func (c *scaleCluster) memory() (sum int64) {
 	return sum
 }
 
-// traffic is how many bytes the masters have read and written so far: of minions, of the database, and of files.
+// traffic returns how many bytes the masters have read and written so far, to and from minions, the database and
+// files.
 func (c *scaleCluster) traffic() (sum int64) {
 	for _, p := range c.masters {
 		for line := range strings.Lines(readText(c.t, fmt.Sprintf("/proc/%d/io", p.cmd.Process.Pid))) {
@@ -214,7 +217,7 @@ func (c *scaleCluster) stats() (sum swarm.Stats) {
 	return sum
 }
 
-// await waits until the counters of all swarms fulfil a condition, and returns how long it took.
+// await waits until the counters of all swarms satisfy a condition, and returns how long it took.
 func (c *scaleCluster) await(what string, holds func(swarm.Stats) bool) time.Duration {
 	c.t.Helper()
 	for begin := time.Now(); ; time.Sleep(settle / 50) {
@@ -228,7 +231,7 @@ func (c *scaleCluster) await(what string, holds func(swarm.Stats) bool) time.Dur
 	}
 }
 
-// rest waits until the masters have less than a tenth of a processor to do.
+// rest waits until the masters use less than a tenth of a processor.
 func (c *scaleCluster) rest() {
 	for end, last := time.Now().Add(scaleStep/2), c.cpu(); time.Now().Before(end); {
 		time.Sleep(5 * time.Second)
@@ -261,7 +264,7 @@ func (c *scaleCluster) salt(args ...string) (time.Duration, int) {
 	return took, 0
 }
 
-// startScaleDatabase starts a database of a kind, postgres or mariadb.
+// startScaleDatabase starts a database of a kind: postgres or mariadb.
 func startScaleDatabase(t *testing.T, kind string) *scaleDatabase {
 	t.Helper()
 	d := &scaleDatabase{}
@@ -316,9 +319,9 @@ func createScaleDatabase(t *testing.T, driver, dsn string) {
 	}
 }
 
-// TestScale measures masters that share a database with BRINE_SCALE minions, 10,000 if it is not set: processes of
-// brine-swarm whose minions share a key pair, and whole minions among them. "make scale" runs it. BRINE_SCALE_DB is
-// postgres or mariadb.
+// TestScale measures masters that share a database with BRINE_SCALE minions, 10,000 by default. Most minions are in
+// processes of brine-swarm, where they share a key pair; some are separate programs. "make scale" runs it.
+// BRINE_SCALE_DB is postgres or mariadb.
 func TestScale(t *testing.T) {
 	n := 10_000
 	if text := os.Getenv("BRINE_SCALE"); text != "" {
@@ -348,7 +351,7 @@ func TestScale(t *testing.T) {
 	time.Sleep(settle)
 	empty, used, rows, theirs := c.memory(), c.cpu(), db.bytes(), db.cpu(t)
 
-	// One of a hundred has another grain.
+	// One minion in a hundred has another grain.
 	one := max(n/100, 1)
 	keep := func(share int) int { return min(share, share*max((masters-1)*maxConns-n, 0)/n) }
 	c.row("minions that keep a request connection", fmt.Sprint(keep(n)), "")
@@ -419,20 +422,20 @@ func TestScale(t *testing.T) {
 	fmt.Println("Minions of a swarm share one key pair and decrypt a publish once. Processor time is the kernel's.")
 }
 
-// memoryAfter adds a row with the memory of all masters now, and how much that is more than before.
+// memoryAfter adds a row with the memory of all masters now, and the growth since before.
 func (c *scaleCluster) memoryAfter(what string, before int64) {
 	now := c.memory()
 	c.row(what, fmt.Sprintf("%s, %+d MB", mega(now), (now-before)>>20), "")
 }
 
-// startWhole starts a minion that is a program of its own.
+// startWhole starts a minion as a separate program.
 func startWhole(t *testing.T, s *site, i int) {
 	t.Helper()
 	conf := s.minion(t, fmt.Sprintf("whole-%03d", i), "")
 	start(t, ours("salt-minion"), "-c", conf)
 }
 
-// placer is a master without minions of its own, which places orders.
+// placer returns a master that has no minions and places orders.
 func (c *scaleCluster) placer(open func() (store.Store, error)) *master.Master {
 	c.t.Helper()
 	db, err := open()
@@ -455,7 +458,7 @@ func (c *scaleCluster) placer(open func() (store.Store, error)) *master.Master {
 	return m
 }
 
-// place places an order to all of the swarms.
+// place places an order for all minions of the swarms.
 func (c *scaleCluster) place(m *master.Master, id string) {
 	c.t.Helper()
 	o := master.Order{ID: id, TTL: time.Hour, Parallel: true, Idempotent: true,
@@ -465,7 +468,7 @@ func (c *scaleCluster) place(m *master.Master, id string) {
 	}
 }
 
-// outcome waits for the end of an order, and returns how many minions returned.
+// outcome waits for the end of an order and returns how many minions returned.
 func (c *scaleCluster) outcome(m *master.Master, id string) (returned int) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), scaleStep)
@@ -482,7 +485,7 @@ func (c *scaleCluster) outcome(m *master.Master, id string) (returned int) {
 	return returned
 }
 
-// order places an order to all, and waits until the last outcome is stored.
+// order places an order for all minions and waits until the last outcome is stored.
 func (c *scaleCluster) order(open func() (store.Store, error), share float64) {
 	c.t.Helper()
 	c.rest()
@@ -500,7 +503,8 @@ func (c *scaleCluster) order(open func() (store.Store, error), share float64) {
 	c.row("  and of the database", ((c.db.cpu(c.t) - theirs) / time.Duration(c.minions)).Round(time.Microsecond).String(), "")
 }
 
-// kill kills a master while an order to all is delivered. Its minions go to the others, and each runs the order once.
+// kill kills a master while an order for all minions is being delivered. Its minions connect to the other masters,
+// and each runs the order once.
 func (c *scaleCluster) kill(open func() (store.Store, error)) {
 	c.t.Helper()
 	c.rest()
@@ -518,7 +522,7 @@ func (c *scaleCluster) kill(open func() (store.Store, error)) {
 	c.await("all are connected again", func(st swarm.Stats) bool { return st.Ready == int64(c.minions) })
 	took := time.Since(begin)
 	moved := c.stats().SignIns - before.SignIns
-	// Those that moved sign in at the rate of all.
+	// The minions that moved sign in at the same rate as all minions did.
 	bar := barDetect + max(time.Duration(float64(moved)/barMinions*float64(barSignIn)), 10*time.Second)
 	c.holds(detected <= barDetect, "one master killed: first of its minions misses it", detected.Round(time.Millisecond).String(), "<= "+barDetect.String())
 	c.holds(took <= bar, "  all on the others", fmt.Sprintf("%d in %v", moved, took.Round(time.Second/10)), "<= "+bar.Round(time.Second).String())

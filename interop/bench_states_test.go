@@ -19,8 +19,8 @@ import (
 	"github.com/brine-salt/brine/states/render"
 )
 
-// benchStates writes states for a minion's speed: files that are as they should be, and a formula of 30 files that each import
-// a map.
+// benchStates writes states to measure a minion's speed: files that need no change, and a formula of 30 files that
+// each import a map.
 func benchStates(t *testing.T, dir string) {
 	t.Helper()
 	for _, n := range []int{200, 2000} {
@@ -85,8 +85,7 @@ for sls, rounds in json.load(sys.stdin):
 json.dump(out, sys.stdout)
 `
 
-// stateSpeed measures state runs alone, without the way to a master and back: a call of state.sls in a process that has done so
-// before.
+// stateSpeed measures state runs alone, without the master: a call of state.sls in a process that has run it before.
 func stateSpeed(t *testing.T, row func(what, ours, stock string)) {
 	t.Helper()
 	dir := t.TempDir()
@@ -127,7 +126,7 @@ func stateSpeed(t *testing.T, row func(what, ours, stock string)) {
 			if m, ok := res.Return.(map[string]any); !ok || len(m) != r.states || res.Retcode != 0 || theirs[i][1] != float64(r.states) || theirs[i][2] != true {
 				t.Fatalf("%s: %.500v; stock ran %v states, all true: %v", r.sls, res.Return, theirs[i][1], theirs[i][2])
 			}
-			if j == 1 || j > 1 && took < best { // the first makes the files
+			if j == 1 || j > 1 && took < best { // the first run creates the files
 				best = took
 			}
 		}
@@ -154,7 +153,7 @@ func stateRuns(t *testing.T, m *stockMaster, row func(what, ours, stock string))
 				}
 				return took
 			}
-			apply() // makes the files
+			apply() // creates the files
 			var all []time.Duration
 			for range c.rounds[id] {
 				all = append(all, apply())
@@ -165,7 +164,7 @@ func stateRuns(t *testing.T, m *stockMaster, row func(what, ours, stock string))
 	}
 }
 
-// TestStateSpeed prints the rows of state runs alone.
+// TestStateSpeed prints the rows of stateSpeed and stateRuns only.
 func TestStateSpeed(t *testing.T) {
 	row := func(what, ours, stock string) { t.Logf("%s: %s, stock %s", what, ours, stock) }
 	stateSpeed(t, row)

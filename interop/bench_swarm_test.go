@@ -21,19 +21,20 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/zeromq"
 )
 
-// Sizes of swarms: what ours has to bear, and what a stock master survives on a machine of two processors. BRINE_SWARM sets others
-// ("10000 1000").
+// Sizes of the swarms: what brine's master must handle, and what a stock master survives on a machine with two
+// processors. BRINE_SWARM sets others ("10000 1000").
 const (
 	swarmOurs  = 10_000
 	swarmStock = 1000
-	// swarmJobs is how many jobs are published one after the other without waiting for their returns, to see what a master does for longer than
-	// a moment: what comes before the first return and after the last but a few is the same for all of them as for one.
+	// swarmJobs is how many jobs are published one after the other without waiting for their returns, to measure a
+	// longer load. The time before the first return and after almost all returns is the same for all of them as for
+	// one.
 	swarmJobs = 3
-	// swarmTime is for every step.
+	// swarmTime limits each step.
 	swarmTime = 15 * time.Minute
 )
 
-// swarmFigures are what one master does with a swarm.
+// swarmFigures are the results of one master with a swarm.
 type swarmFigures struct {
 	minions, keep   int
 	signIn          time.Duration
@@ -43,20 +44,20 @@ type swarmFigures struct {
 	several         time.Duration // of swarmJobs jobs, until all were acknowledged
 	retries         int64         // returns that were sent again
 	each            int64         // bytes per minion
-	// Processor time of the master and of the swarm, which share the machine: of the sign-ins, the pings, the 10 KB returns, these until
-	// the last was in the job cache, and the returns of several jobs.
+	// Processor time of the master and of the swarm, which share the machine: for the sign-ins, the pings, the 10 KB
+	// returns, the same until the last return was in the job cache, and the returns of several jobs.
 	cpu, swarm [5]time.Duration
 }
 
-// swarmStep is how long jobs took until the last minion had the last of them, until all returns were acknowledged, and until these were in
-// the job cache; and the processor time of the master and of the swarm until then.
+// swarmStep is the time until the last minion had received the last job, until all returns were acknowledged, and
+// until they were in the job cache, with the processor time of the master and of the swarm until then.
 type swarmStep struct {
 	last, all, files                 time.Duration
 	cpu, swarm, filesCPU, filesSwarm time.Duration
 }
 
-// TestSwarm measures our master and a stock one with the same swarm: a sign-in storm, test.ping to all, 10 KB from all, and memory. It
-// prints both and the ratios.
+// TestSwarm measures brine's master and a stock one with the same swarm: many sign-ins at once, test.ping to all, 10
+// KB from all, and memory. It prints both results and their ratios.
 func TestSwarm(t *testing.T) {
 	n, k := swarmOurs, swarmStock
 	if text := os.Getenv("BRINE_SWARM"); text != "" {
@@ -68,8 +69,8 @@ func TestSwarm(t *testing.T) {
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		t.Fatal(err)
 	}
-	// All have a connection for what is published, and one for requests: kept, or open for a moment, so many at a time. The rest of the
-	// descriptors is for files.
+	// Each minion has a publish connection, and a request connection that it either keeps or opens for a moment.
+	// oneOff limits the latter. The remaining descriptors are for files.
 	oneOff := int(limit.Max) / 20
 	most := int(limit.Max) - oneOff - int(limit.Max)/40
 	if n > most {
@@ -77,14 +78,15 @@ func TestSwarm(t *testing.T) {
 		n = most
 	}
 	keep := func(n int) int { return min(n, most-n) }
-	// The machine is to be the masters', and memory is there: what the swarm leaves behind is collected between the steps.
+	// The masters need the processors, and there is enough memory, so the swarm's garbage is collected only between
+	// the steps.
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(3 << 30))
 	for _, over := range []string{"zeromq", "tcp"} {
 		t.Run(over, func(t *testing.T) {
 			ours := &ourMaster{site: newSite(t, over, "auto_accept: True"), t: t, root: t, line: "3007"}
 			ours.up()
-			ours.bus.driver.close() // who listens to events needs a processor
+			ours.bus.driver.close() // a listener to events needs processor time
 			// Stock Salt's client publishes for both.
 			client := &stockMaster{site: ours.site, t: t, root: t, line: "3007", driver: pythonDriver(t, "3007", "calls", ours.config())}
 			a := measureSwarm(t, over, n, keep(n), oneOff, ours.site, ours.proc, true, client.toAll)
@@ -150,8 +152,8 @@ func printSwarm(over string, a, b swarmFigures) {
 	row("memory per idle minion, bytes (PSS)", fmt.Sprint(a.each), fmt.Sprint(b.each), float64(b.each)/float64(max(a.each, 1)))
 }
 
-// measureSwarm lets n minions loose on a master, ours or a stock one; so many keep their request connection,
-// and so many of the others may have one at a time.
+// measureSwarm runs n minions against a master, brine's or a stock one. keep of them keep their request connection,
+// and at most oneOff of the others have one at the same time.
 func measureSwarm(t *testing.T, over string, n, keep, oneOff int, at *site, p *process, ours bool, publish func(fun string, arg ...string)) swarmFigures {
 	t.Helper()
 	var dialer transport.Dialer = zeromq.New()
@@ -191,11 +193,11 @@ func measureSwarm(t *testing.T, over string, n, keep, oneOff int, at *site, p *p
 	patience := 4 * settle
 	if ours {
 		patience = 3 * time.Minute
-		if over == "zeromq" { // when the storm is over our master asks each subscriber who it is, which is neither idle nor part of a ping
+		if over == "zeromq" { // after the sign-ins brine's master probes each subscriber, which is neither idle nor part of a ping
 			wait("questions who is there", func(st swarm.Stats) bool { return st.Asked >= int64(n) })
 		}
 	}
-	// Idle is a minion with the one or two connections that it keeps, when the master has given back what it used.
+	// An idle minion has only the one or two connections that it keeps, and the master has returned unused memory.
 	f.each = memoryOf(t, p).pss
 	for still, end := 0, time.Now().Add(patience); still < 6 && time.Now().Before(end); still++ {
 		time.Sleep(settle / 2)
@@ -235,7 +237,7 @@ func measureSwarm(t *testing.T, over string, n, keep, oneOff int, at *site, p *p
 	return f
 }
 
-// cachedReturns is how many returns of the swarm are in the job cache.
+// cachedReturns returns how many returns of the swarm are in the job cache.
 func cachedReturns(t *testing.T, at *site) int {
 	t.Helper()
 	all, err := filepath.Glob(at.dir + "/cache/jobs/??/*/swarm-*/return.p")
@@ -245,7 +247,7 @@ func cachedReturns(t *testing.T, at *site) int {
 	return len(all)
 }
 
-// ownCPU is the processor time of this process, which is the swarm's.
+// ownCPU returns the processor time of this process, which runs the swarm.
 func ownCPU(t *testing.T) time.Duration {
 	t.Helper()
 	var u syscall.Rusage
@@ -255,7 +257,7 @@ func ownCPU(t *testing.T) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// cpuOf is the processor time of a process group: of all its processes that are there.
+// cpuOf returns the processor time of the running processes of a process group.
 func cpuOf(t *testing.T, p *process) time.Duration {
 	t.Helper()
 	const tick = 10 * time.Millisecond // USER_HZ is 100 on every Linux

@@ -16,7 +16,8 @@ import (
 	"github.com/brine-salt/brine/states/render"
 )
 
-// benchTemplates are what is rendered: a state file, a loop with filters, a table as formulas have it.
+// benchTemplates returns the templates to render: a state file, a loop with filters, and a table like those of
+// formulas.
 func benchTemplates() []struct{ name, text string } {
 	var table strings.Builder
 	table.WriteString("{% set t = {\n")
@@ -63,7 +64,7 @@ for text in json.load(sys.stdin):
 json.dump(out, sys.stdout)
 `
 
-// templates times the compiling and rendering of templates, as both do it for every state file.
+// templates measures how long both programs take to compile and render templates, as they do for every state file.
 func templates(t *testing.T, row func(what, ours, stock string)) {
 	t.Helper()
 	list := benchTemplates()
@@ -93,7 +94,7 @@ func templates(t *testing.T, row func(what, ours, stock string)) {
 	for i, b := range list {
 		var best time.Duration
 		for j := range 20 {
-			// A line of its own makes every text another one for the cache of compiled templates.
+			// An additional line makes every text different for the cache of compiled templates.
 			text := b.text + fmt.Sprintf("{# %d #}", j)
 			begin := time.Now()
 			v, err := render.Render(t.Context(), c, modules.Template{Text: text, Pipe: "jinja", Engine: true, SaltEnv: "base", Vars: map[string]any{"rows": rows}})
@@ -110,7 +111,7 @@ func templates(t *testing.T, row func(what, ours, stock string)) {
 	}
 }
 
-// TestTemplateSpeed prints the rows of templates alone.
+// TestTemplateSpeed prints only the rows of templates.
 func TestTemplateSpeed(t *testing.T) {
 	templates(t, func(what, ours, stock string) { t.Logf("%s: %s, stock %s", what, ours, stock) })
 }

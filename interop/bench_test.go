@@ -16,8 +16,9 @@ import (
 	"github.com/brine-salt/brine/internal/buildflags"
 )
 
-// TestMeasure prints our figures beside stock Salt's, all taken in one run on one machine, and holds the budgets that do not
-// depend on the machine's speed (memory; "make budgets" has those of size). Run it with "make bench".
+// TestMeasure prints brine's figures next to stock Salt's, all taken in one run on one machine. It fails if a budget
+// is exceeded that does not depend on the machine's speed (memory; "make budgets" checks those for size). Run it with
+// "make bench".
 func TestMeasure(t *testing.T) {
 	var rows [][3]string
 	row := func(what, ours, stock string) { rows = append(rows, [3]string{what, ours, stock}) }
@@ -42,7 +43,7 @@ func TestMeasure(t *testing.T) {
 			m.bus.wait(mark, "salt/minion/"+id+"/start")
 			took = append(took, time.Since(begin))
 		}
-		started[id] = median(took[1:]) // the first one made the keys
+		started[id] = median(took[1:]) // the first start created the keys
 	}
 	row("start until the start event, keys accepted", started["ours"], started["stock"])
 	underStock(t, m, row)
@@ -104,7 +105,7 @@ func local(t *testing.T, row func(what, ours, stock string)) {
 	row("salt-call --local test.ping", call(ours("salt-call"), 20), call(stock(t, "3007", "salt-call"), 3))
 }
 
-// underStock measures both minions under one stock master through its own Python client.
+// underStock measures both minions under one stock master, through stock's Python client.
 func underStock(t *testing.T, m *stockMaster, row func(what, ours, stock string)) {
 	trip := func(id, fun string, args ...any) string {
 		var took []time.Duration
@@ -140,7 +141,8 @@ func underStock(t *testing.T, m *stockMaster, row func(what, ours, stock string)
 	row("cp.get_file of 100 MB from a stock master", fetch("ours"), fetch("stock"))
 }
 
-// underOurs measures both minions under our master through our salt command, whose own start is part of the figures.
+// underOurs measures both minions under brine's master, through brine's salt command, whose start is part of the
+// figures.
 func underOurs(t *testing.T, row func(what, ours, stock string)) {
 	m := &ourMaster{site: newSite(t, "zeromq", "auto_accept: True"), t: t, root: t, line: "3007", id: "ours"}
 	m.up()
@@ -174,13 +176,13 @@ func median(took []time.Duration) string {
 
 func mega(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/(1<<20)) }
 
-// memory is what a process and all its children occupy.
+// memory is the memory of a process and all its children.
 type memory struct{ rss, pss int64 }
 
 func (m memory) String() string { return mega(m.rss) + " / " + mega(m.pss) }
 
-// settle is how long after its last work a minion counts as idle: stock's processes of finished jobs end, ours gives memory
-// back.
+// settle is how long after its last work a minion counts as idle: by then stock's processes of finished jobs have
+// ended, and brine has returned unused memory.
 const settle = 10 * time.Second
 
 func memoryOf(t *testing.T, p *process) memory {

@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// TestBusyMinionIsAwaited: our salt never says of a stock minion that runs a state of 12 s that it did not return, though the machine has so
-// much to do (a load of 10 and more) that the minion needs seconds to answer that it still works. Three runs; BRINE_BUSY_RUNS asks for more.
+// TestBusyMinionIsAwaited checks that brine's salt never reports a stock minion that runs a state of 12 s as not
+// returned, even if the machine is so busy (a load of 10 and more) that the minion needs seconds to answer that the
+// job is running. It runs three times; BRINE_BUSY_RUNS sets another number.
 func TestBusyMinionIsAwaited(t *testing.T) {
 	runs := 3
 	if text := os.Getenv("BRINE_BUSY_RUNS"); text != "" {
@@ -40,7 +41,7 @@ func TestBusyMinionIsAwaited(t *testing.T) {
 	}
 }
 
-// busy keeps processors busy with n processes until the test ends, and returns when all of them run.
+// busy keeps the processors busy with n processes until the test ends. It returns when all of them run.
 func busy(t *testing.T, n int) {
 	t.Helper()
 	for range n {
@@ -56,7 +57,7 @@ func busy(t *testing.T, n int) {
 	await(t, "as many processes want to run", func() bool { return runnable(t) >= n })
 }
 
-// runnable is how many processes want to run at this moment: what the load of a minute is the mean of.
+// runnable returns how many processes are ready to run at this moment. The load average is the mean of this number.
 func runnable(t *testing.T) int {
 	t.Helper()
 	b, err := os.ReadFile("/proc/loadavg")

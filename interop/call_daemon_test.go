@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestCallReachesDaemon changes things with our salt-call beside our running minion, under a stock master: the minion and its
-// master know of them without a restart.
+// TestCallReachesDaemon changes settings with brine's salt-call while brine's minion runs under a stock master. The
+// minion and its master must see the changes without a restart.
 func TestCallReachesDaemon(t *testing.T) {
 	m := startStockMaster(t, "3007", "zeromq", "")
 	pillar := m.dir + "/pillar/common.sls"
@@ -88,7 +88,7 @@ func TestCallReachesDaemon(t *testing.T) {
 		mark := c.bus.mark()
 		call(args...)
 		e := c.bus.wait(mark, "salt/job/*/prog/ours/0")
-		if args[0] == "state.sls_id" { // has no job id here, which Python writes as None
+		if args[0] == "state.sls_id" { // without a job id here, which Python writes as None
 			mark := c.bus.mark()
 			output(t, stock(t, "3007", "salt-call"), append([]string{"-c", c.conf, "--out=json"}, args...)...)
 			c.equal(c.bus.wait(mark, "salt/job/*/prog/ours/0").Tag, e.Tag)
@@ -99,8 +99,8 @@ func TestCallReachesDaemon(t *testing.T) {
 	}
 }
 
-// TestPythonEventsReachMaster fires events from Python on the bus of our minion, in the form of stock's event.send: they reach
-// stock masters of every line.
+// TestPythonEventsReachMaster fires events from Python on the bus of brine's minion, in the form of stock's
+// event.send. They must reach stock masters of every line.
 func TestPythonEventsReachMaster(t *testing.T) {
 	for _, line := range []string{"3006", "3007", "3008"} {
 		t.Run(line, func(t *testing.T) {
@@ -129,7 +129,7 @@ func TestPythonEventsReachMaster(t *testing.T) {
 				}
 				e := c.bus.wait(mark, fmt.Sprint("from/python/", i))
 				d, _ := e.Data["data"].(map[string]any)
-				if i == 3 && d == nil { // a stock master hands these on as they are
+				if i == 3 && d == nil { // a stock master passes these on unchanged
 					d = e.Data
 				}
 				if want, ok := map[int]any{0: 1.0, 3: 3.0}[i]; ok && d["n"] != want {
@@ -140,7 +140,8 @@ func TestPythonEventsReachMaster(t *testing.T) {
 	}
 }
 
-// TestCallFiresAsStock compares what salt-call fires on the bus of a running minion with what stock's fires there.
+// TestCallFiresAsStock compares the events that brine's salt-call fires on the bus of a running minion with those
+// that stock's salt-call fires there.
 func TestCallFiresAsStock(t *testing.T) {
 	calls := [][]string{
 		{"saltutil.refresh_pillar"}, {"saltutil.pillar_refresh", "clean_cache=False"}, {"saltutil.refresh_pillar", "wait=True", "timeout=5"},
@@ -179,8 +180,8 @@ func TestCallFiresAsStock(t *testing.T) {
 	}
 }
 
-// firedBy makes calls with the salt-call of stock or ours beside our minion. It gives the events that each fires, and the answers of
-// those of saltutil: first without a running minion, then with one.
+// firedBy runs calls with the salt-call of stock or of brine next to brine's minion. It returns the events that each
+// call fires, and the answers of the calls to saltutil: first without a running minion, then with one.
 func firedBy(t *testing.T, name string, calls [][]string) (fired [][]string, answers []any) {
 	dir := busSite(t, "")
 	theirs := pythonDriver(t, "3007", "calls", dir+"/minion") // keeps Salt in memory
@@ -200,7 +201,7 @@ func firedBy(t *testing.T, name string, calls [][]string) (fired [][]string, ans
 		}
 		return v["local"]
 	}
-	for _, args := range calls { // without a minion, the answers report that no daemon listens
+	for _, args := range calls { // without a minion, the answers report that no daemon is listening
 		if strings.HasPrefix(args[0], "saltutil.refresh_") {
 			answers = append(answers, call(args))
 		}
@@ -212,7 +213,7 @@ func firedBy(t *testing.T, name string, calls [][]string) (fired [][]string, ans
 		if v := call(args); strings.HasPrefix(args[0], "saltutil.") {
 			answers = append(answers, v)
 		}
-		for end := mark; ; { // what a call fires comes over another connection than the marks, and may be read after the first of them
+		for end := mark; ; { // a call's events use another connection than the marks, so they may be read after the first mark
 			if !fireMark(t, dir) {
 				t.Fatal("the mark is not fired")
 			}
@@ -239,7 +240,7 @@ func firedBy(t *testing.T, name string, calls [][]string) (fired [][]string, ans
 	return fired, answers
 }
 
-// fireMark fires the event that ends those of a call.
+// fireMark fires the event that marks the end of a call's events.
 func fireMark(t *testing.T, dir string) bool {
 	t.Helper()
 	out, _ := output(t, ours("salt-call"), "-c", dir, "--local", "--out=txt", "event.fire", "{}", "mark/end")

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// badStates are state files that are wrong, one kind each. touched must never come to be.
+// badStates returns broken state files, one of each kind. The file touched must never be created.
 func badStates() map[string]string {
 	const touched = "touched: {file.touch: [{name: {{ opts.root_dir }}/touched}]}\n"
 	return map[string]string{
@@ -38,8 +38,8 @@ func badStates() map[string]string {
 	}
 }
 
-// TestCallBadStates runs broken state files through salt-call itself, stock's and ours: exit code, standard output and the log on
-// standard error are the same, and what cannot be compiled changes nothing.
+// TestCallBadStates runs broken state files through salt-call itself, stock's and brine's. The exit code, standard
+// output and the log on standard error must be the same, and a file that cannot be compiled must change nothing.
 func TestCallBadStates(t *testing.T) {
 	t.Parallel()
 	dir := tempDir(t)
@@ -59,7 +59,7 @@ func TestCallBadStates(t *testing.T) {
 		return root + "/etc"
 	}
 	mine := config("ours")
-	// Kinds that are tried with --retcode-passthrough, too, and with the newest line.
+	// These kinds are also run with --retcode-passthrough and with the newest line.
 	asked := []string{"circle", "failing", "function", "nowhere", "undefined", "yaml"}
 	got := map[string]*called{}
 	for _, line := range []string{"3007", "3008"} {
@@ -81,7 +81,7 @@ func TestCallBadStates(t *testing.T) {
 				}
 				want, have := stockCall(t, d, append([]string{"-c", theirs}, args...)...), *got[key]
 				if line == "3008" && kind == "circle" {
-					have.Out = want.Out // 3008 builds a graph of the requisites and words this its own way
+					have.Out = want.Out // 3008 builds a graph of the requisites and words this error differently
 				}
 				if diff := cmp.Diff(*want, have); diff != "" {
 					t.Errorf("%s: salt-call %s (-stock +ours):\n%s", line, key, diff)
@@ -98,7 +98,7 @@ func TestCallBadStates(t *testing.T) {
 	}
 }
 
-// called is what became of a program.
+// called is the result of a program.
 type called struct {
 	Code     int
 	Out, Err string
@@ -140,7 +140,8 @@ func ourCallRaw(t *testing.T, args ...string) *called {
 	return &called{cmd.ProcessState.ExitCode(), out.String(), log.String()}
 }
 
-// withoutTimes takes out when a state ran and for how long, and the documentation, the texts of which are our own.
+// withoutTimes removes the time and duration of each state, and the documentation of functions, whose texts are
+// brine's own.
 func withoutTimes(s string) string {
 	s = regexp.MustCompile(`(Started|Duration|Total run time): +[^\n]*`).ReplaceAllString(s, "$1:")
 	if !strings.HasPrefix(s, "local:") {
@@ -149,8 +150,8 @@ func withoutTimes(s string) string {
 	return s
 }
 
-// stockLog takes out of stock's log what ours has no use for: a warning of Python, and the traceback before the error of a template,
-// which is followed by the same error as a line of its own.
+// stockLog removes the parts of stock's log that brine does not have: a warning of Python, and the traceback before
+// the error of a template, which is followed by the same error on a separate line.
 func stockLog(s string) string {
 	s = regexp.MustCompile(`(?m)^.*DeprecationWarning.*\n.*\n`).ReplaceAllString(s, "")
 	if strings.HasPrefix(s, "[ERROR   ] Rendering exception occurred\n") {

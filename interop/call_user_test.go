@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestCallAsUser runs salt-call as root for another user, by the option and by --priv: the job is that user's, and so are the
-// directories that were missing.
+// TestCallAsUser runs salt-call as root for another user, by the option user and by --priv. The job runs as that
+// user, who also owns the directories that were created.
 func TestCallAsUser(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {

@@ -12,7 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestCallValues runs commands of salt-call that once printed something else than stock's: exit code, output and log are the same.
+// TestCallValues runs commands of salt-call whose output once differed from stock's. The exit code, the output and
+// the log must be the same.
 func TestCallValues(t *testing.T) {
 	inTurn(t)
 	t.Parallel()
@@ -82,7 +83,7 @@ func TestCallValues(t *testing.T) {
 	}
 }
 
-// TestOutputOptions gives options of the output in the minion's file to salt-call, stock's and ours.
+// TestOutputOptions runs salt-call, stock's and brine's, with output options in the minion's configuration file.
 func TestOutputOptions(t *testing.T) {
 	inTurn(t)
 	t.Parallel()
@@ -112,15 +113,15 @@ func TestOutputOptions(t *testing.T) {
 	d.close()
 }
 
-// plainTerse takes the times out of states in one line and of the others.
+// plainTerse removes the times from states that are printed on one line, and from the others.
 func plainTerse(s string) string {
 	s = plainValues(s)
 	s = regexp.MustCompile(`\d\d:\d\d:\d?0\.1`).ReplaceAllString(s, "TIME")
 	return regexp.MustCompile(`\[ *0\.1 ms\]`).ReplaceAllString(s, "[0.1 ms]")
 }
 
-// plainValues takes times, process and job ids out of an output, and brings the fields of each state's result, which have no order of their
-// own here, into the order of their names.
+// plainValues removes times, process ids and job ids from an output. It sorts the fields of each state's result by
+// name, because their order is not defined here.
 func plainValues(s string) string {
 	s = regexp.MustCompile(`(Started|Duration|Total run time): +[^\n]*`).ReplaceAllString(s, "$1:")
 	s = regexp.MustCompile(`'(start_time|__pub_[a-z]+)': (?:'[^']*'|\d+)`).ReplaceAllString(s, "'$1': 0")

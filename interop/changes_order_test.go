@@ -30,7 +30,8 @@ user.info: {module.run: [{m_name: nobody}]}
 listed: {test.succeed_with_changes: []}
 `
 
-// TestOrderOfChanges compares the order of the keys in the changes of states, in JSON, with the three lines of stock.
+// TestOrderOfChanges compares the order of the keys in the changes of states, in JSON, with that of the three lines
+// of stock.
 func TestOrderOfChanges(t *testing.T) {
 	t.Parallel()
 	seen := func(program string) map[string]string {

@@ -23,10 +23,11 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// strangerRole is the environment variable that makes this test program the generator of floods or the sink.
+// strangerRole is the environment variable that makes this test program run as the generator of floods or as the
+// sink.
 const strangerRole = "BRINE_STRANGER"
 
-// init runs the generator or the sink in place of the tests. It comes before TestMain, which would build our programs.
+// init runs the generator or the sink instead of the tests. It runs before TestMain, which would build the programs.
 func init() {
 	var err error
 	switch role := os.Getenv(strangerRole); role {
@@ -46,41 +47,42 @@ func init() {
 	os.Exit(0)
 }
 
-// flood is one way to attack a master without a key: connections, each of which sends its bytes.
+// flood is one way to attack a master without a key: connections that each send their bytes.
 type flood struct {
 	name      string
 	transport string // "zeromq", "tcp", "ws", or "http", which the master of zeromq serves
 	port      string // "request" or "publish", unless http
 	local     bool   // the flood comes from a user of the master's host, not over a network
-	// bytes returns what connection n sends: for one n always the same, so that a master and the sink get the same.
+	// bytes returns what connection n sends. It is always the same for one n, so that a master and the sink receive
+	// the same bytes.
 	bytes  func(s *stranger, n int) []byte
 	drip   time.Duration // after its bytes a connection sends one more this often; 0 for never
 	held   bool          // a connection stays open until the peer closes it or the slice ends
-	rate   int           // new connections a second at most; 0 for as many as half a core can open
+	rate   int           // new connections per second at most; 0 for as many as half a core can open
 	atOnce int           // open connections at most
-	short  bool          // is part of the short form
+	short  bool          // part of the short form
 	budget budget
 }
 
-// order tells the generator what to do for the next slice.
+// order is an instruction to the generator for the next slice.
 type order struct {
 	Flood   string
 	First   int     // number of the first connection
-	Addr    string  // of the master or the sink
-	Source  string  // address to come from, if not any
-	Sink    bool    // the peer is the sink: it says nothing, and closes when it has heard everything
-	Seconds float64 // how long
-	Rate    float64 // connections a second; 0 for those of the flood
+	Addr    string  // address of the master or the sink
+	Source  string  // source address, or "" for any
+	Sink    bool    // the peer is the sink: it sends nothing, and closes when it has read everything
+	Seconds float64 // duration
+	Rate    float64 // connections per second; 0 for the flood's own rate
 }
 
-// done is what the generator did.
+// done is the generator's report about a slice.
 type done struct {
-	Conns   int     // connections that were opened
-	Bytes   int64   // that the peer's kernel took
+	Conns   int     // opened connections
+	Bytes   int64   // bytes that the peer's kernel accepted
 	Refused int     // connections that could not be opened
-	Parts   float64 // connections, of each of which counts the part of its bytes that was sent
+	Parts   float64 // connections, each counted by the part of its bytes that was sent
 	Seconds float64
-	CPU     float64 // processor time that the generator took, in seconds
+	CPU     float64 // processor time of the generator in seconds
 }
 
 // stranger is the load generator, an unauthenticated peer.
@@ -88,7 +90,8 @@ type stranger struct {
 	pub string // the key of its sign-ins
 }
 
-// generate runs orders from in, one JSON value each, until in ends, and answers each on out.
+// generate runs the orders that it reads from in, one JSON value each, until in ends, and writes a report about each
+// to out.
 func generate(in io.Reader, out io.Writer) error {
 	key, err := crypt.GenerateKey(2048)
 	if err != nil {
@@ -113,7 +116,7 @@ func generate(in io.Reader, out io.Writer) error {
 	}
 }
 
-// run is one slice of a flood.
+// run runs one slice of a flood.
 func (s *stranger) run(f flood, o order) done {
 	rate := o.Rate
 	if rate == 0 {
@@ -147,16 +150,16 @@ func (s *stranger) run(f flood, o order) done {
 		CPU: (ownCPU() - used).Seconds()}
 }
 
-// ownCPU is the processor time of this process.
+// ownCPU returns the processor time of this process.
 func ownCPU() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic(err) // the arguments are ours
+		panic(err) // the arguments are constant
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// slice is a flood that runs.
+// slice is a running slice of a flood.
 type slice struct {
 	s   *stranger
 	f   flood
@@ -167,10 +170,10 @@ type slice struct {
 	refused     atomic.Int32
 }
 
-// afterSlice is how long a connection that was opened in a slice may take to end after it.
+// afterSlice is how long a connection that was opened in a slice may last after the slice's end.
 const afterSlice = 500 * time.Millisecond
 
-// connection is one connection of a flood, from its opening to its end.
+// connection runs one connection of a flood, from its opening to its end.
 func (x *slice) connection(n int) {
 	dialer := net.Dialer{Deadline: x.end.Add(afterSlice)}
 	if x.o.Source != "" {
@@ -186,7 +189,7 @@ func (x *slice) connection(n int) {
 	deadline := x.end.Add(afterSlice)
 	if x.f.held {
 		deadline = x.end
-		_ = c.SetLinger(0) // no ports in TIME_WAIT
+		_ = c.SetLinger(0) // without TIME_WAIT, so that no ports run out
 	}
 	_ = c.SetDeadline(deadline)
 	b := x.f.bytes(x.s, n)
@@ -197,25 +200,25 @@ func (x *slice) connection(n int) {
 	if x.f.drip > 0 {
 		go x.trickle(c)
 	}
-	// The sink says nothing. A master closes a connection when it has answered what it read before the end of the stream; the end of a stream
-	// with a request of HTTP would call the request off.
+	// The sink sends nothing. A master closes a connection when it has answered what it read before the end of the
+	// stream. For HTTP, the end of the stream would cancel the request.
 	if !x.f.held && (x.o.Sink || x.f.transport != "http") {
 		_ = c.CloseWrite()
 	}
 	_, _ = io.Copy(io.Discard, c)
 }
 
-// whole is what a connection that sent all its bytes adds to parts.
+// whole is the value that a connection that sent all its bytes adds to parts.
 const whole = 1e6
 
-// write sends bytes, and returns how many of them the peer's kernel took.
+// write sends bytes and returns how many of them the peer's kernel accepted.
 func (x *slice) write(c net.Conn, b []byte) int {
 	n, _ := c.Write(b)
 	x.sent.Add(int64(n))
 	return n
 }
 
-// trickle sends a byte now and then, until the connection ends.
+// trickle sends a byte at intervals until the connection ends.
 func (x *slice) trickle(c net.Conn) {
 	for {
 		time.Sleep(x.f.drip)
@@ -225,7 +228,7 @@ func (x *slice) trickle(c net.Conn) {
 	}
 }
 
-// sink reads and drops what its peers send, on a port that it tells, until in ends.
+// sink listens on a port, prints it, and reads and discards everything that its peers send until in ends.
 func sink(in io.Reader, out io.Writer) error {
 	ln, err := net.Listen("tcp4", ":0")
 	if err != nil {
@@ -251,9 +254,9 @@ func sink(in io.Reader, out io.Writer) error {
 	return err
 }
 
-// What connections send.
+// The bytes that connections send.
 
-// greeting is what a ZeroMQ peer says before its first message.
+// greeting returns what a ZeroMQ peer sends before its first message.
 func greeting(socket string) []byte {
 	b := make([]byte, 64)
 	b[0], b[9], b[10], b[11] = 0xff, 0x7f, 3, 1
@@ -272,10 +275,10 @@ func zmtp(b []byte, flags byte, body []byte) []byte {
 	return append(b, body...)
 }
 
-// upgrade is what a WebSocket client says before its first message.
+// upgrade is what a WebSocket client sends before its first message.
 const upgrade = "GET /ws HTTP/1.1\r\nHost: master\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n"
 
-// opening is what a peer of a transport says before its first message.
+// opening returns what a peer of a transport sends before its first message.
 func opening(transport, port string) []byte {
 	switch transport {
 	case "zeromq":
@@ -297,7 +300,7 @@ func framed(transport string, body []byte) []byte {
 	case "tcp":
 		return append([]byte("\x82\xa4head\x81\xa3mid\x01\xa4body"), body...)
 	}
-	// A binary message; its mask of zeros leaves the bytes as they are.
+	// A binary message. Its mask of zeros leaves the bytes unchanged.
 	b := []byte{0x82}
 	switch n := len(body); {
 	case n < 126:
@@ -310,7 +313,7 @@ func framed(transport string, body []byte) []byte {
 	return append(append(b, 0, 0, 0, 0), body...)
 }
 
-// requests is a connection with some requests, one after the other.
+// requests returns the bytes of a connection with count requests, one after the other.
 func requests(transport string, count int, body func(i int) []byte) []byte {
 	b := opening(transport, "request")
 	for i := range count {
@@ -319,19 +322,19 @@ func requests(transport string, count int, body func(i int) []byte) []byte {
 	return b
 }
 
-// inClear is an unencrypted request.
+// inClear returns an unencrypted request.
 func inClear(load map[string]any) []byte {
 	b, err := payload.Marshal(map[string]any{"enc": "clear", "version": protocol.Version, "load": load})
 	if err != nil {
-		panic(err) // the loads are ours
+		panic(err) // the loads are constant
 	}
 	return b
 }
 
-// random is the source of chance of connection n.
+// random returns the random source of connection n.
 func random(n int) *rand.Rand { return rand.New(rand.NewPCG(15, uint64(n))) }
 
-// mutated changes bytes in up to four places: a byte becomes another one, some are left out, some are said twice.
+// mutated changes bytes in up to four places: one byte is replaced, some bytes are left out, or some are repeated.
 func mutated(r *rand.Rand, b []byte) []byte {
 	b = bytes.Clone(b)
 	for range 1 + r.IntN(4) {
@@ -352,7 +355,7 @@ func mutated(r *rand.Rand, b []byte) []byte {
 	return b
 }
 
-// wrongKey are four publish requests of 60 KB with a wrong key. Control characters become six bytes each in JSON.
+// wrongKey returns four publish requests of 60 KB with a wrong key. Each control character becomes six bytes in JSON.
 func wrongKey(transport string) func(*stranger, int) []byte {
 	body := inClear(map[string]any{"cmd": "publish", "fun": strings.Repeat("\x01", 50000), "arg": []any{}, "tgt": "*", "tgt_type": "glob", "ret": "", "jid": "",
 		"user": strings.Repeat("\x02", 9000), "key": "wrong", "kwargs": map[string]any{}})
@@ -360,21 +363,21 @@ func wrongKey(transport string) func(*stranger, int) []byte {
 	return func(*stranger, int) []byte { return all }
 }
 
-// wrongPassword are four requests of tools for a token, with wrong passwords for changing names.
+// wrongPassword returns four requests of tools for a token, with wrong passwords and changing user names.
 func wrongPassword(_ *stranger, n int) []byte {
 	return requests("zeromq", 4, func(i int) []byte {
 		return inClear(map[string]any{"cmd": "mk_token", "eauth": "file", "username": fmt.Sprint("user", 4*n+i), "password": "wrong"})
 	})
 }
 
-// signIn is a request to sign in.
+// signIn returns a sign-in request.
 func (s *stranger) signIn(id string, r *rand.Rand) []byte {
 	nonce := make([]byte, 16)
 	binary.BigEndian.PutUint64(nonce, r.Uint64())
 	return inClear(map[string]any{"cmd": "_auth", "id": id, "nonce": fmt.Sprintf("%x", nonce), "enc_algo": crypt.OAEPSHA1, "sig_algo": crypt.PKCS1v15SHA1, "pub": s.pub})
 }
 
-// newIDs sign in with unknown ids.
+// newIDs signs in with unknown ids.
 func newIDs(transport string) func(*stranger, int) []byte {
 	return func(s *stranger, n int) []byte {
 		return requests(transport, 1, func(int) []byte { return s.signIn(fmt.Sprintf("stranger-%d", n), random(n)) })
@@ -386,7 +389,7 @@ func othersID(s *stranger, n int) []byte {
 	return requests("zeromq", 1, func(int) []byte { return s.signIn(honestID, random(n)) })
 }
 
-// mutatedSignIns are sign-ins with damage.
+// mutatedSignIns returns damaged sign-ins.
 func mutatedSignIns(transport string) func(*stranger, int) []byte {
 	return func(s *stranger, n int) []byte {
 		r := random(n)
@@ -394,7 +397,7 @@ func mutatedSignIns(transport string) func(*stranger, int) []byte {
 	}
 }
 
-// mutatedOpenings are damaged openings, and a first request behind them.
+// mutatedOpenings returns damaged openings, each followed by a first request.
 func mutatedOpenings(transport string) func(*stranger, int) []byte {
 	sockets := []string{"REQ", "SUB", "DEALER", "ROUTER", "PUB", "PUSH", "PAIR"}
 	request := inClear(map[string]any{"cmd": "ping"})
@@ -410,20 +413,20 @@ func mutatedOpenings(transport string) func(*stranger, int) []byte {
 	}
 }
 
-// sealed are requests under the name of an accepted minion that nobody has sealed, of 60 KB.
+// sealed returns requests of 60 KB with the id of an accepted minion that are not encrypted with any key.
 func sealed(transport string) func(*stranger, int) []byte {
 	return func(_ *stranger, n int) []byte {
 		load := make([]byte, 60000)
 		binary.BigEndian.PutUint64(load, random(n).Uint64())
 		b, err := payload.Marshal(map[string]any{"enc": "aes", "version": protocol.Version, "id": honestID, "load": load})
 		if err != nil {
-			panic(err) // the envelope is ours
+			panic(err) // the envelope is constant
 		}
 		return requests(transport, 4, func(int) []byte { return b })
 	}
 }
 
-// bombs are values that say that they are large, or are deep.
+// bombs returns values that claim to be large, or are deeply nested.
 func bombs(transport string) func(*stranger, int) []byte {
 	deep := bytes.Repeat([]byte{0x91}, 1<<20)
 	loads := [][]byte{
@@ -436,7 +439,7 @@ func bombs(transport string) func(*stranger, int) []byte {
 	}
 }
 
-// started is a request of size bytes of which the first have come.
+// started returns a request of size bytes of which only the first come bytes are sent.
 func started(transport string, size, come int) func(*stranger, int) []byte {
 	b := opening(transport, "request")
 	body := bytes.Repeat([]byte{'x'}, come)
@@ -451,26 +454,26 @@ func started(transport string, size, come int) func(*stranger, int) []byte {
 	return func(*stranger, int) []byte { return b }
 }
 
-// pings are PINGs of ZeroMQ, more than anybody may send.
+// pings returns more ZeroMQ PINGs than a peer may send.
 func pings(*stranger, int) []byte {
 	return append(greeting("REQ"), bytes.Repeat(zmtp(nil, 4, []byte("\x04PING\x00\x00abc")), 400)...)
 }
 
-// post is a request of HTTP, after whose answer the connection ends.
+// post returns an HTTP request that ends the connection after the answer.
 func post(path string, body any) []byte {
 	b, err := json.Marshal(body)
 	if err != nil {
-		panic(err) // the bodies are ours
+		panic(err) // the bodies are constant
 	}
 	return append(fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: master\r\nAccept: application/json\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: %d\r\n\r\n", path, len(b)), b...)
 }
 
-// wrongRuns are calls with a wrong password in nearly a megabyte.
+// wrongRuns returns calls of nearly a megabyte with a wrong password.
 func wrongRuns(*stranger, int) []byte { return runOfMegabyte }
 
 var runOfMegabyte = post("/run", []any{map[string]any{"client": "local", "tgt": "*", "fun": strings.Repeat("x", 970_000), "username": "alice", "password": "wrong", "eauth": "file"}})
 
-// wrongLogins are log-ins with wrong passwords, of changing names and of one that is there.
+// wrongLogins returns logins with wrong passwords, for changing user names and for an existing one.
 func wrongLogins(_ *stranger, n int) []byte {
 	name := "alice"
 	if n%2 == 0 {
@@ -479,10 +482,10 @@ func wrongLogins(_ *stranger, n int) []byte {
 	return post("/login", map[string]any{"username": name, "password": "wrong", "eauth": "file"})
 }
 
-// slowHead is the begin of a head.
+// slowHead returns the beginning of an HTTP head.
 func slowHead(*stranger, int) []byte {
 	return []byte("POST /login HTTP/1.1\r\nHost: master\r\nX-Long: ")
 }
 
-// constant is a flood whose connections all send the same.
+// constant returns a flood whose connections all send the same bytes.
 func constant(b []byte) func(*stranger, int) []byte { return func(*stranger, int) []byte { return b } }

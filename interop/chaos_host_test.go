@@ -22,9 +22,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestChaosHost is what the host of a master or a minion can do to it: a file system without room, without inodes, without writing or without
-// the device below it; few descriptors, little memory; a process that stands still. Meanwhile each question gets an answer or the
-// cause in words; when it is over the program serves again; no job has run twice, and none that ran has lost its return.
+// TestChaosHost checks a master and a minion during faults of their host: a file system without space, without
+// inodes, read-only or without its device; few descriptors or little memory; a stopped process. During the fault,
+// each command must get an answer or print the cause. After it, the program must serve again, no job may have run
+// twice, and no job that ran may have lost its return.
 func TestChaosHost(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Fatal("file systems and control groups need root")
@@ -40,21 +41,21 @@ func TestChaosHost(t *testing.T) {
 	}
 }
 
-// hostFault is one row: a fault of the host of one side.
+// hostFault is one row: a fault of one side's host.
 type hostFault struct {
 	name  string
 	side  string                    // "master" or "minion"
-	where string                    // what of its root directory the fault concerns, "all" for everything
-	begin func(a *afflicted)        // brings it about
+	where string                    // the part of its root directory that the fault concerns, "all" for everything
+	begin func(a *afflicted)        // causes it
 	end   func(a *afflicted)        // and removes it
-	wrap  func(*testing.T) []string // the program is started by this command from the start on, in place of begin and end
-	load  func(a *afflicted)        // is done while it lasts, in place of what is asked otherwise
-	kill  bool                      // the program is killed and started again while it lasts
-	dies  bool                      // the program has to be started again afterwards, since the files it has open are gone
-	mute  bool                      // nothing on that side can answer while it lasts
+	wrap  func(*testing.T) []string // the command that starts the program with the fault, instead of begin and end
+	load  func(a *afflicted)        // runs during the fault, instead of the usual commands
+	kill  bool                      // the program is killed and started again during the fault
+	dies  bool                      // the program must be started again afterwards, because its open files are gone
+	mute  bool                      // nothing on that side can answer during the fault
 }
 
-// hostFaults are the rows of the campaign, or of its short form.
+// hostFaults returns the rows of the campaign, or of its short form.
 func hostFaults() []hostFault {
 	var rows []hostFault
 	for _, side := range []string{"minion", "master"} {
@@ -83,7 +84,7 @@ func hostFaults() []hostFault {
 	return rows
 }
 
-// causes are the words by which a fault of the host is told.
+// causes matches the texts that report a fault of the host.
 var causes = regexp.MustCompile(`(?i)no space left|disk[^\n]*full|read-only|input/output error|structure needs cleaning|too many open files|` +
 	`cannot allocate|did not return|no return received|not respond|timed out`)
 
@@ -92,7 +93,7 @@ type afflicted struct {
 	t  *testing.T
 	c  *campaign
 	f  hostFault
-	id string // of the minion
+	id string // the minion's id
 
 	site      *site
 	minionEtc string
@@ -101,14 +102,14 @@ type afflicted struct {
 	image     string
 	master    *process
 	minion    *process
-	jobs      []string // ids of the jobs that were taken
-	names     []string // what they write into the ledger
+	jobs      []string // ids of the accepted jobs
+	names     []string // the lines that they write into the ledger
 	asked     int
 	answered  int
 	toldWhy   int
 }
 
-// newAfflicted starts both, and waits until the minion answers.
+// newAfflicted starts the master and the minion, and waits until the minion answers.
 func newAfflicted(t *testing.T, c *campaign, id string, f hostFault) *afflicted {
 	t.Helper()
 	a := &afflicted{t: t, c: c, f: f, id: id, site: newSite(t, "zeromq", "auto_accept: True\ntimeout: 5\ngather_job_timeout: 3")}
@@ -124,7 +125,7 @@ func newAfflicted(t *testing.T, c *campaign, id string, f hostFault) *afflicted 
 	return a
 }
 
-// root is the root directory of the side that has the fault.
+// root returns the root directory of the side with the fault.
 func (a *afflicted) root() string {
 	if a.f.side == "master" {
 		return a.site.dir
@@ -132,7 +133,7 @@ func (a *afflicted) root() string {
 	return a.site.dir + "/" + a.id
 }
 
-// mount puts a small file system of its own under the part of the root directory that the fault concerns.
+// mount mounts a small file system at the part of the root directory that the fault concerns.
 func (a *afflicted) mount() {
 	a.t.Helper()
 	a.image = tempDir(a.t) + "/image"
@@ -163,7 +164,7 @@ func (a *afflicted) sh(script string, args ...string) {
 func (a *afflicted) startMaster() { a.master = a.program("master", "salt-master", a.site.dir+"/etc") }
 func (a *afflicted) startMinion() { a.minion = a.program("minion", "salt-minion", a.minionEtc) }
 
-// program starts one of the two, wrapped if the fault wants it.
+// program starts the master or the minion, with the fault's wrapper if there is one.
 func (a *afflicted) program(side, name, etc string) *process {
 	a.t.Helper()
 	command := []string{ours(name), "-c", etc}
@@ -173,7 +174,7 @@ func (a *afflicted) program(side, name, etc string) *process {
 	return start(a.t, command[0], command[1:]...)
 }
 
-// victim is the program with the fault.
+// victim returns the program with the fault.
 func (a *afflicted) victim() *process {
 	if a.f.side == "master" {
 		return a.master
@@ -190,7 +191,7 @@ func (a *afflicted) startVictim() {
 	}
 }
 
-// salt runs a command of the master's host.
+// salt runs a command on the master's host.
 func (a *afflicted) salt(timeout time.Duration, program string, args ...string) (stdout, stderr string, code int) {
 	a.t.Helper()
 	ctx, cancel := context.WithTimeout(a.t.Context(), timeout)
@@ -205,7 +206,7 @@ func (a *afflicted) salt(timeout time.Duration, program string, args ...string) 
 	return out.String(), log.String(), cmd.ProcessState.ExitCode()
 }
 
-// String names the row.
+// String returns the name of the row.
 func (f hostFault) String() string {
 	killed := ""
 	if f.kill {
@@ -214,7 +215,7 @@ func (f hostFault) String() string {
 	return fmt.Sprintf("%s of the %s (%s%s)", f.name, f.side, f.where, killed)
 }
 
-// ask pings the minion. Without an answer the command must say why, in words and with its exit code.
+// ask pings the minion. If there is no answer, the command must print the cause and exit with an error code.
 func (a *afflicted) ask(timeout int) (ok bool, text string) {
 	a.t.Helper()
 	stdout, stderr, code := a.salt(2*time.Minute, "salt", "--out=json", "--static", "-t", fmt.Sprint(timeout), a.id, "test.ping")
@@ -232,14 +233,15 @@ func (a *afflicted) ask(timeout int) (ok bool, text string) {
 	return false, text
 }
 
-// toldBy reports whether a command told why there was no answer. A master that refused to start told its own reason; a command can only tell
-// that it does not run.
+// toldBy reports whether the output of a command gives the cause of a missing answer. If the master refused to start
+// it has logged the cause, and the command can only report that the master does not run.
 func (a *afflicted) toldBy(text string) bool {
 	return causes.MatchString(text) && !strings.Contains(text, "No minions matched") ||
 		a.ended(a.master) && strings.Contains(text, "The salt master could not be contacted")
 }
 
-// job sends a command that takes so many seconds and writes a line at its end, and does not wait for it. It reports whether it was taken.
+// job publishes a command that takes the given number of seconds and writes a line at its end, and does not wait for
+// it. It reports whether the job was accepted.
 func (a *afflicted) job(seconds int) bool {
 	a.t.Helper()
 	name := fmt.Sprintf("%s-%d", a.id, len(a.names)+a.asked)
@@ -256,7 +258,7 @@ func (a *afflicted) job(seconds int) bool {
 	return true
 }
 
-// run is one row of the table.
+// run runs one row of the table.
 func (a *afflicted) run() {
 	keys := a.keys()
 	begin := time.Now()
@@ -285,13 +287,13 @@ func (a *afflicted) run() {
 	a.c.row(a.f.name, a.f.side, a.f.where, a.f.kill, a.asked, a.answered, a.toldWhy, ran, returned, again.Round(100*time.Millisecond))
 }
 
-// running reports whether the job before the fault has begun at the minion.
+// running reports whether the minion has begun the job that was published before the fault.
 func (a *afflicted) running() bool {
 	stdout, _, _ := a.salt(time.Minute, "salt", "--out=json", "--static", a.id, "saltutil.is_running", "cmd.run")
 	return strings.Contains(stdout, a.jobs[0])
 }
 
-// meanwhile asks and sends jobs while the fault lasts, and kills the program if the row wants it.
+// meanwhile runs commands and publishes jobs during the fault. It kills the program if the row says so.
 func (a *afflicted) meanwhile() {
 	if a.f.kill {
 		a.victim().kill()
@@ -334,7 +336,8 @@ func (a *afflicted) ended(p *process) bool {
 	}
 }
 
-// upOrWhy waits until the program that was started on the fault serves, if only by telling the cause, or has ended with it in its last words.
+// upOrWhy waits until the program that was started during the fault serves or reports the cause, or has ended with
+// the cause in its log.
 func (a *afflicted) upOrWhy() {
 	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); {
 		if a.ended(a.victim()) {
@@ -349,7 +352,8 @@ func (a *afflicted) upOrWhy() {
 	}
 }
 
-// recovers waits until the minion answers again, and tells how long that took. What has ended is started, as a service manager does.
+// recovers waits until the minion answers again and returns how long that took. It starts a program that has ended,
+// as a service manager does.
 func (a *afflicted) recovers(since time.Time) time.Duration {
 	a.t.Helper()
 	if a.f.dies || a.ended(a.victim()) {
@@ -375,10 +379,10 @@ func (a *afflicted) recovers(since time.Time) time.Duration {
 	return time.Since(since)
 }
 
-// settle waits until the jobs that were taken have run, and until a minion that is about to be stopped has returned them: what it cannot write
-// it has in memory.
+// settle waits until the accepted jobs have run, and until a minion that is about to be stopped has returned them:
+// returns that it cannot write are only in memory.
 func (a *afflicted) settle() {
-	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Millisecond) { // files and other processes announce nothing
+	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Millisecond) { // there is no notification of files and other processes
 		open := slices.DeleteFunc(slices.Clone(a.names), func(name string) bool { return strings.Contains(readFile(a.t, a.ledger), name+"\n") })
 		if len(open) == 0 && (a.f.side == "master" || !slices.ContainsFunc(a.jobs, func(jid string) bool { return a.returned(jid) != "" })) {
 			return
@@ -386,7 +390,7 @@ func (a *afflicted) settle() {
 	}
 }
 
-// returned looks a return up: "" if it is there, else what the job cache knows.
+// returned looks up a return. It returns "" if there is one, and otherwise the contents of the job cache.
 func (a *afflicted) returned(jid string) (known string) {
 	a.t.Helper()
 	stdout, stderr, _ := a.salt(time.Minute, "salt-run", "--out=json", "jobs.list_job", jid)
@@ -397,8 +401,8 @@ func (a *afflicted) returned(jid string) (known string) {
 	return stdout + stderr
 }
 
-// outcomes waits for the returns of all jobs, and counts what ran. Each job that was taken ran once; a job whose minion or master was killed meanwhile
-// ran at most once, and if it did not run its return says so.
+// outcomes waits for the returns of all jobs and counts the jobs that ran. Each accepted job must have run once. If
+// the minion or master was killed, it may have run at most once, and if it did not run its return must say so.
 func (a *afflicted) outcomes() (ran, returned int) {
 	a.t.Helper()
 	for _, jid := range a.jobs {
@@ -435,7 +439,7 @@ func (a *afflicted) outcomes() (ran, returned int) {
 	return ran, returned
 }
 
-// keys are the checksums of both sides' keys, without those that wait or come from nowhere, and without unfinished files.
+// keys returns the checksums of both sides' keys, without pending and foreign keys and unfinished files.
 func (a *afflicted) keys() []string {
 	a.t.Helper()
 	var sums []string
@@ -456,7 +460,7 @@ func (a *afflicted) keys() []string {
 	return sums
 }
 
-// fill takes all room of the volume.
+// fill uses all space of the volume.
 func fill(a *afflicted) {
 	f, err := os.Create(a.volume + "/filler")
 	if err != nil {
@@ -470,7 +474,7 @@ func fill(a *afflicted) {
 	}
 }
 
-// useInodes takes all inodes of the volume.
+// useInodes uses all inodes of the volume.
 func useInodes(a *afflicted) {
 	for n := 0; ; n++ {
 		f, err := os.Create(fmt.Sprintf("%s/filler%d", a.volume, n))
@@ -481,7 +485,7 @@ func useInodes(a *afflicted) {
 	}
 }
 
-// empty gives back what fill and useInodes took.
+// empty removes the files of fill and useInodes.
 func empty(a *afflicted) {
 	names, err := filepath.Glob(a.volume + "/filler*")
 	for _, name := range names {
@@ -494,10 +498,11 @@ func empty(a *afflicted) {
 	}
 }
 
-// abort makes the volume read-only under open files, as ext4 does by itself after an error of the device.
+// abort makes the volume read-only while files are open, as ext4 does after an error of the device.
 func abort(a *afflicted) { a.sh(`mount -o remount,abort "$1"`, a.volume) }
 
-// cutOff makes every access to the volume fail, as when the device is gone (EXT4_IOC_SHUTDOWN, flag 2: without a flush).
+// cutOff makes every access to the volume fail, as if the device were gone (EXT4_IOC_SHUTDOWN, flag 2: without a
+// flush).
 func cutOff(a *afflicted) {
 	d, err := os.Open(a.volume)
 	if err != nil {
@@ -509,18 +514,19 @@ func cutOff(a *afflicted) {
 	}
 }
 
-// repair is for the faults after which the volume has to be mounted again; remount does it, after the program has ended.
+// repair ends the faults after which the volume must be mounted again. It does nothing, because remount does this
+// after the program has ended.
 func repair(*afflicted) {}
 
-// remount checks and mounts the volume again: a copy of it, since the file system with the fault stays alive in mount namespaces that others
-// made meanwhile.
+// remount checks the volume and mounts it again. It mounts a copy, because the file system with the fault is still in
+// use in mount namespaces that others created meanwhile.
 func (a *afflicted) remount() {
 	a.t.Helper()
 	a.sh(`umount "$1" || umount -l "$1"; cp --sparse=always "$2" "$2.new"; mv "$2.new" "$2"; e2fsck -fy "$2" >/dev/null || [ $? -le 2 ]; mount -o loop "$2" "$1"`,
 		a.volume, a.image)
 }
 
-// stand stops the program, which stands for two minutes before it is asked.
+// stand stops the program. In the full form it waits two minutes before the commands run.
 func stand(a *afflicted) {
 	_ = a.victim().cmd.Process.Signal(syscall.SIGSTOP)
 	if chaosFull() {
@@ -528,13 +534,13 @@ func stand(a *afflicted) {
 	}
 }
 
-// goOn lets it go on.
+// goOn continues a stopped program.
 func goOn(a *afflicted) { _ = a.victim().cmd.Process.Signal(syscall.SIGCONT) }
 
-// fewDescriptors starts a program with 64 of them.
+// fewDescriptors returns a wrapper that allows 64 descriptors.
 func fewDescriptors(*testing.T) []string { return []string{"prlimit", "--nofile=64:64"} }
 
-// manyJobs are 60 jobs at once: all of them run.
+// manyJobs publishes 60 jobs at once. All of them must run.
 func manyJobs(a *afflicted) {
 	for range 60 {
 		a.asked++
@@ -547,7 +553,7 @@ func manyJobs(a *afflicted) {
 	}
 }
 
-// littleMemory starts a program in a control group with 32 MB.
+// littleMemory returns a wrapper that starts a program in a control group with 32 MB.
 func littleMemory(t *testing.T) []string {
 	t.Helper()
 	root, limit := "/sys/fs/cgroup/memory", "memory.limit_in_bytes"
@@ -567,8 +573,8 @@ func littleMemory(t *testing.T) []string {
 	return []string{"sh", "-c", fmt.Sprintf(`echo $$ >%s/cgroup.procs; exec "$@"`, dir), "sh"}
 }
 
-// largeOutput is a command with 10 MB of output, which comes whole or is said to be cut, and 33 ordinary ones beside it. A master holds a return
-// several times while it takes it, and gets 1 MB.
+// largeOutput runs a command with 10 MB of output, which must arrive complete or be marked as cut, and 33 ordinary
+// commands after it. For a master it is 1 MB, because a master holds a return several times while it stores it.
 func largeOutput(a *afflicted) {
 	size := 10_000_000
 	if a.f.side == "master" {

@@ -35,7 +35,7 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/zeromq"
 )
 
-// killing is one kind of kills: who is killed how often, over which transport, and how many masters there are.
+// killing is one kind of kills: the victim, the transport, the number of kills and the number of masters.
 type killing struct {
 	victim, transport string
 	kills, short      int // in the full and in the short form
@@ -50,20 +50,21 @@ var killings = []killing{
 	{victim: "one of three masters", transport: "zeromq", kills: 150, short: 4, masters: 3, pause: 1200 * time.Millisecond},
 }
 
-// TestChaosKills kills minion and master by SIGKILL at random moments while jobs are published and orders placed. Nothing may run twice, a job
-// that ran has its return in the store and in the job cache and was told as an event, and an order has one outcome, which stays.
+// TestChaosKills kills the minion and the master with SIGKILL at random moments while jobs are published and orders
+// are placed. No job may run twice. The return of a job that ran must be in the store and in the job cache, and must
+// have been announced by an event. An order must have one outcome, which must not change.
 func TestChaosKills(t *testing.T) {
 	c := newCampaign(t, "Kills", "victim", "transport", "kills", "time", "jobs acknowledged", "ran once and returned", "interrupted", "ran, return missing",
 		"return not told", "came while nobody listened", "told twice in one life", "ran twice", "never ran", "ran though not acknowledged", "orders", "their outcomes", "with two outcomes")
 	for _, k := range killings {
 		t.Run(strings.ReplaceAll(k.victim, " ", "-"), func(t *testing.T) {
-			t.Parallel() // most of the time is spent in waiting
+			t.Parallel() // most of the time is waiting
 			c.kills(t, k)
 		})
 	}
 }
 
-// killSite is the masters, the minion and what is known of the jobs.
+// killSite is the masters, the minion and the record of the jobs.
 type killSite struct {
 	t       *testing.T
 	k       killing
@@ -72,7 +73,7 @@ type killSite struct {
 	minion  *victim
 	clients []*client.Client
 	dsn     string // of the shared database
-	ledger  string // file to which each job appends its number
+	ledger  string // the file to which each job appends its name
 	heard   *eventTally
 
 	mu     sync.Mutex // guards the fields below
@@ -145,17 +146,17 @@ func (s *killSite) client(m *site) *client.Client {
 type eventTally struct {
 	mu    sync.Mutex // guards the fields below
 	told  map[string]int
-	twice []string // job ids of what one life of a master told twice
+	twice []string // ids of jobs whose return one run of a master announced twice
 	ears  []ear
 }
 
-// ear is a span of time in which a client listened to a master's events; until is zero while it still listens.
+// ear is a period in which a client listened to a master's events. until is zero while it still listens.
 type ear struct{ from, until time.Time }
 
-// earMargin is how long before and after an event a client must have listened for the event to be due to it.
+// earMargin is how long before and after an event a client must have listened for the event to be required.
 const earMargin = 500 * time.Millisecond
 
-// listened reports whether a client listened, with that margin, when something happened.
+// listened reports whether a client listened, with that margin, at a time.
 func (e *eventTally) listened(at time.Time) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -164,7 +165,7 @@ func (e *eventTally) listened(at time.Time) bool {
 	})
 }
 
-// listen counts what a master tells. It connects to a master that was started again before a minion can.
+// listen counts the events of a master. It connects to a restarted master before a minion can.
 func (e *eventTally) listen(ctx context.Context, m *site) {
 	for ctx.Err() == nil {
 		conn, err := ipc.Dial(ctx, ipc.Master(m.dir+"/run"))
@@ -204,14 +205,14 @@ func (e *eventTally) listen(ctx context.Context, m *site) {
 	}
 }
 
-// count says how often a return was told.
+// count returns how often a return was announced.
 func (e *eventTally) count(jid string) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.told[jid]
 }
 
-// publish publishes jobs until ctx ends. Each appends its number to the ledger.
+// publish publishes jobs until ctx ends. Each job appends its name to the ledger.
 func (s *killSite) publish(ctx context.Context, next *atomic.Int64) {
 	for ctx.Err() == nil {
 		name := fmt.Sprint("job-", next.Add(1))
@@ -228,7 +229,7 @@ func (s *killSite) publish(ctx context.Context, next *atomic.Int64) {
 	}
 }
 
-// api is a user's way to the HTTP interfaces of the masters.
+// api is a client of the masters' HTTP interfaces.
 type api struct {
 	s      *killSite
 	http   []*http.Client
@@ -247,7 +248,7 @@ func (s *killSite) api() *api {
 	return a
 }
 
-// call sends a request to the i-th master, and logs in first when it has to.
+// call sends a request to the i-th master. It logs in first if necessary.
 func (a *api) call(ctx context.Context, i int, method, path string, body any) (map[string]any, error) {
 	if a.tokens[i] == "" {
 		var login struct{ Return []struct{ Token string } }
@@ -294,7 +295,7 @@ func (a *api) send(ctx context.Context, i int, method, path string, body, out an
 	return r.StatusCode, err
 }
 
-// order places orders until ctx ends: each is sent to any master until one has taken it.
+// order places orders until ctx ends. Each order is sent to random masters until one has accepted it.
 func (s *killSite) order(ctx context.Context) {
 	a := s.api()
 	for n := 1; ctx.Err() == nil; n++ {
@@ -319,7 +320,7 @@ func (s *killSite) order(ctx context.Context) {
 	}
 }
 
-// outcome is what became of an order on the minion, "" while it is open.
+// outcome returns the status of an order on the minion, or "" while it is open.
 func (a *api) outcome(ctx context.Context, name string) (status, jid string, err error) {
 	out, err := a.call(ctx, rand.N(len(a.s.sites)), http.MethodGet, "/v1/jobs/"+name, nil)
 	if err != nil {
@@ -335,7 +336,7 @@ func (a *api) outcome(ctx context.Context, name string) (status, jid string, err
 	return status, jid, nil
 }
 
-// kills is one kind of kills, which makes a row.
+// kills runs one kind of kills, which adds a row.
 func (c *campaign) kills(t *testing.T, k killing) {
 	n := k.short
 	if chaosFull() {
@@ -365,10 +366,11 @@ func (c *campaign) kills(t *testing.T, k killing) {
 	s.judge(c, n, took)
 }
 
-// settleTime is how long all returns may take after the last kill, and each order after the one before it.
+// settleTime limits the time until all returns have arrived after the last kill, and between the outcomes of two
+// orders.
 const settleTime = 3 * time.Minute
 
-// judge waits until all has settled, checks the invariants and adds the row.
+// judge waits for the outcomes and returns, checks the invariants and adds the row.
 func (s *killSite) judge(c *campaign, kills int, took time.Duration) {
 	t := s.t
 	a := s.api()
@@ -384,7 +386,7 @@ func (s *killSite) judge(c *campaign, kills int, took time.Duration) {
 				c.breaks("%s: %s has no outcome %v after the one before it: %v", s.k.victim, name, settleTime, err)
 				break
 			}
-			time.Sleep(20 * time.Millisecond) // another process announces nothing to this client
+			time.Sleep(20 * time.Millisecond) // another process sends no notification to this client
 		}
 	}
 	names := make(map[string]string, len(s.jobs)+len(jidOf)) // by job id
@@ -448,13 +450,13 @@ func (s *killSite) judge(c *campaign, kills int, took time.Duration) {
 	s.heard.mu.Lock()
 	again := 0
 	for _, jid := range s.heard.twice {
-		if names[jid] != "" { // else it answers a master's question whether the minion listens
+		if names[jid] != "" { // otherwise it answers a master's probe
 			again++
 			c.breaks("%s: one life of a master told the return of %s (%s) twice", s.k.victim, names[jid], jid)
 		}
 	}
 	s.heard.mu.Unlock()
-	for _, m := range s.masters { // outcomes are still the same after all masters were started again
+	for _, m := range s.masters { // the outcomes must be the same after all masters have been restarted
 		m.again()
 	}
 	changed := 0
@@ -484,7 +486,7 @@ func (s *killSite) judge(c *campaign, kills int, took time.Duration) {
 	c.row(s.k.victim, s.k.transport, kills, took.Round(time.Second), len(s.jobs), once, interrupted, len(lost), untold, unheard, again, twice, never, strange, len(s.orders), outcomes, changed)
 }
 
-// lookUp asks salt-run jobs.lookup_jid for the returns of jobs.
+// lookUp queries the returns of jobs with salt-run jobs.lookup_jid.
 func (s *killSite) lookUp(names map[string]string) map[string]map[string]any {
 	var mu sync.Mutex
 	out := make(map[string]map[string]any)
@@ -509,7 +511,7 @@ func (s *killSite) lookUp(names map[string]string) map[string]map[string]any {
 					continue
 				}
 				all, _ := payload.Map(reply["return"])
-				if data, ok := payload.Map(all["data"]); ok { // an outputter is named beside it
+				if data, ok := payload.Map(all["data"]); ok { // with the name of an outputter next to it
 					all = data
 				}
 				if v, ok := all["one"]; ok {
@@ -528,8 +530,8 @@ func (s *killSite) lookUp(names map[string]string) map[string]map[string]any {
 	return out
 }
 
-// inStore compares what jobs.lookup_jid showed with the store, and with the files of the job cache of a master alone. It returns when each return
-// came.
+// inStore compares the results of jobs.lookup_jid with the store and, for a single master, with the files of the job
+// cache. It returns the time at which each return arrived.
 func (s *killSite) inStore(c *campaign, returned map[string]map[string]any) map[string]time.Time {
 	received := make(map[string]time.Time)
 	for _, m := range s.masters {
@@ -569,7 +571,7 @@ func (s *killSite) inStore(c *campaign, returned map[string]map[string]any) map[
 	return received
 }
 
-// readFile reads a file, which need not be there.
+// readFile returns the content of a file, or "" if the file does not exist.
 func readFile(t *testing.T, name string) string {
 	t.Helper()
 	b, err := os.ReadFile(name)

@@ -27,30 +27,31 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/zeromq"
 )
 
-// What a link must do.
+// The limits for a link.
 const (
-	healTime   = 5 * time.Second  // from the return of the link, or from the moment when a silent fault is detected, to an answer
-	detectTime = 45 * time.Second // from the begin of a fault to its detection
+	healTime   = 5 * time.Second  // from the end of the fault, or from the detection of a silent fault, to an answer
+	detectTime = 45 * time.Second // from the beginning of a fault to its detection
 
 	maxLinksTime = 22 * time.Minute // no round begins later
 )
 
-// linkFault is a kind of fault. Its links are in the sets of the packet filter that are named here while it lasts; prepare, before a job is
-// published, begin and end do what else it takes.
+// linkFault is a kind of fault. While it lasts, its links are in the named sets of the packet filter. prepare runs
+// before a job is published; begin and end do everything else that the fault needs.
 type linkFault struct {
 	name string
 	sets []string
-	// address is the set that gets the master's former address, while its name leads to another one.
+	// address is the set to which the master's former address is added while its name leads to another one.
 	address string
-	// silent faults leave a connection behind that one side, or both, take for good: it has to be detected as dead before it can heal.
+	// A silent fault leaves a connection that at least one side considers alive. It must be detected as dead before
+	// the link can heal.
 	silent bool
-	// dead faults let nothing through as long as they last, so that a long one has to be detected while it lasts.
+	// A dead fault lets no packet through, so a long one must be detected while it lasts.
 	dead bool
-	// moves is set where the minion recovers by taking another way, while the fault lasts.
+	// moves is set if the minion recovers over another path during the fault.
 	moves bool
-	short bool          // is part of the short form
+	short bool          // part of the short form
 	six   bool          // concerns links with IPv6 only
-	lasts time.Duration // zero for a random time
+	lasts time.Duration // zero for a random duration
 
 	prepare, begin, end func(l *chaosLink)
 }
@@ -68,16 +69,17 @@ var linkFaults = []linkFault{
 	{name: "IPv6 to IPv4", sets: []string{"six"}, silent: true, moves: true, six: true, prepare: (*chaosLink).onSix, end: (*chaosLink).backToSix},
 }
 
-// slowNAT takes the place of the fast one in ten faults. The probes of an idle connection (TCP keepalive) come more often than every 60 s.
+// slowNAT replaces the fast NAT in one of ten faults. The probes of an idle connection (TCP keepalive) are more
+// frequent than every 60 s.
 var slowNAT = linkFault{name: "NAT that forgets after 60 s", silent: true, lasts: 75 * time.Second, begin: func(l *chaosLink) { l.natTimeout(60) },
 	end: func(l *chaosLink) { l.natTimeout(natDefault) }}
 
-// kinds are the kinds of fault of a link.
+// kinds returns the kinds of fault of a link.
 func (l *chaosLink) kinds() []linkFault {
 	return slices.DeleteFunc(slices.Clone(linkFaults), func(k linkFault) bool { return k.six && !l.six || !k.short && !chaosFull() })
 }
 
-// plan is the fault of a link in a round.
+// plan returns the fault of a link in a round.
 func (l *chaosLink) plan(round int) linkFault {
 	kinds := l.kinds()
 	k := kinds[(l.n+round)%len(kinds)]
@@ -87,18 +89,18 @@ func (l *chaosLink) plan(round int) linkFault {
 	return k
 }
 
-// inLongRound reports whether a dead link stays dead in this round until that must have been detected, and a NAT forgets slowly: one round of
-// kinds of every fifth link.
+// inLongRound reports whether, in this round, a dead link stays dead until that must have been detected, and a NAT
+// forgets slowly. It is one cycle of the kinds for every fifth link.
 func (l *chaosLink) inLongRound(round int) bool {
 	return chaosFull() && l.n%5 == 0 && round/len(l.kinds()) == 1
 }
 
-const natDefault = 432000 // seconds, of the kernel
+const natDefault = 432000 // in seconds, the kernel's default
 
-// crossing is the namespace between the master's host and those of the minions. All packets of all links are forwarded there, and its packet
-// filter loses them, where neither sender learns of it. A link is broken by putting its name, or an address, into a set of this filter: each
-// transaction of nft waits for the kernel's readers and has all other nft processes of the namespace begin again, so there is one at a time,
-// with the changes of all links that wait for it.
+// crossing is the namespace between the master's host and those of the minions. It forwards all packets of all links,
+// and its packet filter drops them where neither sender notices. A link is broken by adding its name, or an address,
+// to a set of this filter. Each transaction of nft waits for the kernel's readers and makes all other nft processes
+// of the namespace start again. Therefore only one runs at a time, with the changes of all waiting links.
 type crossing struct {
 	t  *testing.T
 	ns string
@@ -108,7 +110,7 @@ type crossing struct {
 	turn sync.Mutex // held while nft runs
 }
 
-// filterChange is commands of several links for one run of nft.
+// filterChange collects the commands of several links for one run of nft.
 type filterChange struct {
 	commands []string
 	done     bool
@@ -136,7 +138,7 @@ func (x *crossing) change(commands ...string) error {
 	return mine.err
 }
 
-// feed runs a program with this input.
+// feed runs a program with the given standard input.
 func feed(stdin string, command ...string) error {
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stdin = strings.NewReader(stdin)
@@ -146,7 +148,7 @@ func feed(stdin string, command ...string) error {
 	return nil
 }
 
-// filterOfCrossing has a set and a counter for each thing that may happen to packets.
+// filterOfCrossing has a set and a counter for each effect on packets.
 const filterOfCrossing = `table inet fault {
 	set hole { type ifname; }
 	set upwards { type ifname; }
@@ -180,18 +182,20 @@ const filterOfCrossing = `table inet fault {
 }
 `
 
-// filterOfNAT belongs to a minion: its connections are translated, and nothing comes in that does not belong to one.
+// filterOfNAT is the filter of a minion's namespace. It translates the minion's connections and drops incoming
+// packets that do not belong to one.
 const filterOfNAT = `table inet nat {
 	chain post { type nat hook postrouting priority 100; oifname "cable" masquerade random; }
 	chain in { type filter hook input priority 0; meta l4proto { icmp, icmpv6 } accept; iifname "cable" ct state { new, invalid } drop; }
 }
 `
 
-// newCrossing builds the namespace and its cable to the host of the master, which has two addresses of each family for each of n links.
+// newCrossing creates the namespace and its cable to the master's host, which has two addresses of each family for
+// each of n links.
 func newCrossing(t *testing.T, n int) *crossing {
 	t.Helper()
 	x := &crossing{t: t, ns: fmt.Sprint("brine", os.Getpid())}
-	t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", x.ns).Run() }) // the cables go with it
+	t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", x.ns).Run() }) // the cables are deleted with it
 	var here strings.Builder
 	fmt.Fprintf(&here, "netns add %[1]s\nlink add %[1]s type veth peer name core netns %[1]s\nlink set %[1]s up\n", x.ns)
 	fmt.Fprintf(&here, "addr add %[2]s/24 dev %[1]s\naddr add %[3]s/64 dev %[1]s nodad\n", x.ns, addr(between, 0, 1), addr6(between, 0, 1))
@@ -208,7 +212,7 @@ func newCrossing(t *testing.T, n int) *crossing {
 	for _, err := range []error{
 		feed(here.String(), "ip", "-batch", "-"),
 		feed(there+routes(ofMaster, 1), "ip", "-n", x.ns, "-batch", "-"),
-		feed(routes(ofMinion, 2), "ip", "-batch", "-"), // they need the other end to be up
+		feed(routes(ofMinion, 2), "ip", "-batch", "-"), // the other end must be up for these
 		feed("", append(enter, "sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1")...),
 		x.change(filterOfCrossing),
 	} {
@@ -219,15 +223,16 @@ func newCrossing(t *testing.T, n int) *crossing {
 	return x
 }
 
-// The networks: between the master's host and the crossing, and the master's and the minion's for each link.
+// The networks: between the master's host and the crossing, and for each link those of the master and of the minion.
 const (
 	between = iota
 	ofMaster
 	ofMinion
 )
 
-// addr and addr6 are addresses of a network for a link, which differ between the tests that one host runs. The master has two, with 2 and 3
-// at the end. To IPv6 addresses of private networks (fc00::/7) a minion would prefer IPv4 (RFC 6724).
+// addr and addr6 return addresses of a network for a link. They differ between the tests that run on one host. The
+// master has two, which end with 2 and 3. The IPv6 addresses are not from private networks (fc00::/7), to which a
+// minion would prefer IPv4 (RFC 6724).
 func addr(network, link, last int) string {
 	return fmt.Sprintf("10.%d.%d.%d", 64+3*(os.Getpid()%48)+network, link, last)
 }
@@ -236,7 +241,7 @@ func addr6(network, link, last int) string {
 	return fmt.Sprintf("2001:db8:%x:%x::%d", os.Getpid()&0xffff, network<<8|link, last)
 }
 
-// caught is how many packets each set of the filter has caught.
+// caught returns how many packets each set of the filter has caught.
 func (x *crossing) caught() map[string]int {
 	out, err := exec.Command("nsenter", "--net=/run/netns/"+x.ns, "nft", "list", "chain", "inet", "fault", "forward").Output()
 	if err != nil {
@@ -250,7 +255,7 @@ func (x *crossing) caught() map[string]int {
 	return sums
 }
 
-// chaosLink is a minion in a network namespace of its own, which a cable joins to the crossing.
+// chaosLink is a minion in its own network namespace, which a cable connects to the crossing.
 type chaosLink struct {
 	t     *testing.T
 	s     *linkSite
@@ -262,19 +267,19 @@ type chaosLink struct {
 	hosts string
 	log   string // of the minion
 	pub   int    // the master's port of publishes
-	six   bool   // whether the minion uses IPv6 where it can
+	six   bool   // the minion uses IPv6 where it can
 	pid   int    // of the minion
 
-	// Only one goroutine at a time uses these.
-	old    int   // last part of the address that the name leads to
-	lost   int   // last part of the address that it led to before
-	broken error // of commands that the campaign needs
+	// Only one goroutine at a time uses these fields.
+	old    int   // last part of the address to which the name leads
+	lost   int   // last part of the address to which it led before
+	broken error // errors of commands that the campaign needs
 }
 
-// fails notes an error of a command that the campaign needs; err may be nil.
+// fails records an error of a command that the campaign needs. err may be nil.
 func (l *chaosLink) fails(err error) { l.broken = errors.Join(l.broken, err) }
 
-// up builds the namespace, the cable, and a NAT on the minion's side of it.
+// up creates the namespace, the cable, and a NAT on the minion's side of it.
 func (l *chaosLink) up() {
 	_ = os.MkdirAll(filepath.Dir(l.hosts), 0o755)
 	l.name()
@@ -293,7 +298,8 @@ func (l *chaosLink) down() {
 	_ = os.RemoveAll(filepath.Dir(l.hosts))
 }
 
-// name makes the master's name lead to its addresses of the moment. The file keeps its inode, by which the minion sees it.
+// name makes the master's name lead to its current addresses. The file keeps its inode, because the minion sees it by
+// that.
 func (l *chaosLink) name() {
 	text := "127.0.0.1 localhost\n" + addr(ofMaster, l.n, l.old) + " master.test\n"
 	if l.six {
@@ -302,7 +308,7 @@ func (l *chaosLink) name() {
 	l.fails(os.WriteFile(l.hosts, []byte(text), 0o644))
 }
 
-// enter puts the link's cable into sets of the packet filter, and leave takes it out.
+// enter adds the link's cable to sets of the packet filter, and leave removes it.
 func (l *chaosLink) enter(sets ...string) { l.member("add", sets) }
 func (l *chaosLink) leave(sets ...string) { l.member("delete", sets) }
 
@@ -316,15 +322,15 @@ func (l *chaosLink) member(verb string, sets []string) {
 	}
 }
 
-// halfOpen ends the connections on the master's side, while nothing gets through that could tell the minion.
+// halfOpen ends the connections on the master's side, while no packet gets through that could inform the minion.
 func (l *chaosLink) halfOpen() {
 	l.enter("hole")
 	l.forgetHere()
 	l.leave("hole")
 }
 
-// reset ends the connections for both sides. What the master's kernel sends about it is not enough: a NAT drops a reset that comes while
-// data is under way.
+// reset ends the connections on both sides. The packets of the master's kernel are not sufficient, because a NAT
+// drops a reset that arrives while data is in flight.
 func (l *chaosLink) reset() {
 	l.forgetHere()
 	l.fails(feed("", "nsenter", "--net=/run/netns/"+l.ns, "ss", "-t", "-K", fmt.Sprintf("( dport = :%d or dport = :%d )", l.pub, l.s.site.ret)))
