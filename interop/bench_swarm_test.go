@@ -193,7 +193,8 @@ func measureSwarm(t *testing.T, over string, n, keep, oneOff int, at *site, p *p
 	patience := 4 * settle
 	if ours {
 		patience = 3 * time.Minute
-		if over == "zeromq" { // after the sign-ins brine's master probes each subscriber, which is neither idle nor part of a ping
+		// After the sign-ins brine's master probes each subscriber, which is neither idle nor part of a ping.
+		if over == "zeromq" {
 			wait("questions who is there", func(st swarm.Stats) bool { return st.Asked >= int64(n) })
 		}
 	}

@@ -213,7 +213,8 @@ func firedBy(t *testing.T, name string, calls [][]string) (fired [][]string, ans
 		if v := call(args); strings.HasPrefix(args[0], "saltutil.") {
 			answers = append(answers, v)
 		}
-		for end := mark; ; { // a call's events use another connection than the marks, so they may be read after the first mark
+		// A call's events use another connection than the marks, so they may be read after the first mark.
+		for end := mark; ; {
 			if !fireMark(t, dir) {
 				t.Fatal("the mark is not fired")
 			}

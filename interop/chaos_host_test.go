@@ -382,7 +382,8 @@ func (a *afflicted) recovers(since time.Time) time.Duration {
 // settle waits until the accepted jobs have run, and until a minion that is about to be stopped has returned them:
 // returns that it cannot write are only in memory.
 func (a *afflicted) settle() {
-	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Millisecond) { // there is no notification of files and other processes
+	// There is no notification of files and other processes.
+	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
 		open := slices.DeleteFunc(slices.Clone(a.names), func(name string) bool { return strings.Contains(readFile(a.t, a.ledger), name+"\n") })
 		if len(open) == 0 && (a.f.side == "master" || !slices.ContainsFunc(a.jobs, func(jid string) bool { return a.returned(jid) != "" })) {
 			return

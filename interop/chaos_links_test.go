@@ -345,15 +345,15 @@ func (l *chaosLink) forgetHere() {
 // kill ends the master's connections with an address.
 func (l *chaosLink) kill(peer string) { l.fails(feed("", "ss", "-t", "-K", "dst", "["+peer+"]")) }
 
-// natTimeout sets for how long the NAT remembers a connection on which nothing is sent. It counts from the next packet of each, so a job is
-// published that makes some.
+// natTimeout sets how long the NAT remembers an idle connection. The time counts from the next packet of each
+// connection, so a job is published to cause some packets.
 func (l *chaosLink) natTimeout(seconds int) {
 	l.fails(feed("", "nsenter", "--net=/run/netns/"+l.ns, "sysctl", "-qw", fmt.Sprint("net.netfilter.nf_conntrack_tcp_timeout_established=", seconds)))
 	_, err := l.s.publish([]*chaosLink{l}, "test.ping")
 	l.fails(err)
 }
 
-// forget has the NAT forget the connection of publishes.
+// forget makes the NAT forget the publish connection.
 func (l *chaosLink) forget() {
 	l.natTimeout(5)
 	l.await("the NAT to forget the connection of publishes", func() bool {
@@ -365,7 +365,7 @@ func (l *chaosLink) forget() {
 	})
 }
 
-// await waits until the state of a link is reached, which the kernel announces to nobody.
+// await waits until a link is in a state. The kernel sends no notification of it.
 func (l *chaosLink) await(what string, cond func() bool) {
 	for end := time.Now().Add(patience); !cond(); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -375,7 +375,7 @@ func (l *chaosLink) await(what string, cond func() bool) {
 	}
 }
 
-// publishes are the minion's ports of connections for publishes, over tcp or tcp6.
+// publishes returns the minion's ports of publish connections, over tcp or tcp6.
 func (l *chaosLink) publishes(family string) (ports []int) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", l.pid, family))
 	l.fails(err)
@@ -391,25 +391,27 @@ func (l *chaosLink) publishes(family string) (ports []int) {
 	return ports
 }
 
-// addresses are an address of the master for this link and the set for each family.
+// addresses returns the commands that add an address of the master for this link to a set, or delete it, for each
+// family.
 func (l *chaosLink) addresses(verb, set string, last int) []string {
 	return []string{fmt.Sprintf("%s element inet fault %s { %s }", verb, set, addr(ofMaster, l.n, last)),
 		fmt.Sprintf("%s element inet fault %s6 { %s }", verb, set, addr6(ofMaster, l.n, last))}
 }
 
-// move has the name lead to the master's other address. The former one is put into a set of the filter.
+// move makes the name lead to the master's other address, and adds the former one to a set of the filter.
 func (l *chaosLink) move(set string) {
 	l.lost, l.old = l.old, 5-l.old
 	l.name()
 	l.fails(l.x.change(l.addresses("add", set, l.lost)...))
 }
 
-// onSix waits until the minion uses IPv6, which the fault is about to lose.
+// onSix waits until the minion uses IPv6, which the fault then cuts off.
 func (l *chaosLink) onSix() {
 	l.await("the minion to use IPv6", func() bool { return len(l.publishes("tcp6")) > 0 })
 }
 
-// backToSix ends the connections over IPv4, after which the minion prefers IPv6 again. The next job finds it connected.
+// backToSix ends the IPv4 connections, after which the minion prefers IPv6 again. It waits until the minion is
+// connected, before the next job.
 func (l *chaosLink) backToSix() {
 	l.kill(addr(ofMinion, l.n, 1))
 	if _, ok := l.s.pings.answer(l, detectTime); !ok {
@@ -417,7 +419,7 @@ func (l *chaosLink) backToSix() {
 	}
 }
 
-// said is the size of the minion's log, for noticed.
+// said returns the size of the minion's log, for noticed.
 func (l *chaosLink) said() int64 {
 	info, err := os.Stat(l.log)
 	if err != nil {
@@ -426,7 +428,7 @@ func (l *chaosLink) said() int64 {
 	return info.Size()
 }
 
-// noticed reports whether the minion has written of a lost connection since its log had this size.
+// noticed reports whether the minion has logged a lost connection since its log had this size.
 func (l *chaosLink) noticed(since int64) bool {
 	f, err := os.Open(l.log)
 	if err != nil {
@@ -452,8 +454,9 @@ type linkSite struct {
 	returned map[string]time.Time // by job id and minion
 }
 
-// newLinkSite starts a master and n minions behind links. Publishes go to the minions that they are for (zmq_filtering), since a connection
-// on which those for others come is not idle, and a dead one is detected sooner.
+// newLinkSite starts a master and n minions behind links. A publish goes only to the minions that it is for
+// (zmq_filtering), because a connection with publishes for others is not idle, and its failure would be detected
+// sooner.
 func newLinkSite(t *testing.T, n int) *linkSite {
 	if os.Geteuid() != 0 {
 		t.Fatal("network namespaces need root")
@@ -500,7 +503,8 @@ func newLinkSite(t *testing.T, n int) *linkSite {
 		l.log = s.site.dir + "/" + l.id + "/minion.log"
 		write(t, dir+"/minion.d/link.conf", fmt.Sprintf("master: master.test\nmaster_port: %d\npublish_port: %d\nipv6: %v\nzmq_filtering: True\nlog_level: warning\nlog_level_logfile: info\n",
 			s.site.ret, s.site.pub, l.six))
-		l.pid = start(t, "ip", "netns", "exec", l.ns, ours("salt-minion"), "-c", dir).cmd.Process.Pid // ip becomes the minion
+		// The process of ip becomes the minion's.
+		l.pid = start(t, "ip", "netns", "exec", l.ns, ours("salt-minion"), "-c", dir).cmd.Process.Pid
 	}
 	s.each(func(l *chaosLink) {
 		if _, ok := s.pings.answer(l, 3*time.Minute); !ok {
@@ -513,7 +517,7 @@ func newLinkSite(t *testing.T, n int) *linkSite {
 	return s
 }
 
-// each calls f for all links, some at the same time.
+// each calls f for all links, some of them at the same time.
 func (s *linkSite) each(f func(*chaosLink)) {
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, 8)
@@ -527,7 +531,7 @@ func (s *linkSite) each(f func(*chaosLink)) {
 	wg.Wait()
 }
 
-// healthy fails the test when a command that builds links failed.
+// healthy fails the test if a command that sets up a link failed.
 func (s *linkSite) healthy() {
 	s.t.Helper()
 	for _, l := range s.links {
@@ -537,7 +541,7 @@ func (s *linkSite) healthy() {
 	}
 }
 
-// listen notes the returns that the master tells.
+// listen records the returns that the master announces.
 func (s *linkSite) listen() {
 	for s.t.Context().Err() == nil {
 		conn, err := ipc.Dial(s.t.Context(), ipc.Master(s.site.dir+"/run"))
@@ -577,7 +581,7 @@ func ids(links []*chaosLink) []any {
 	return out
 }
 
-// publish sends a job to minions by their ids.
+// publish publishes a job to minions by their ids.
 func (s *linkSite) publish(links []*chaosLink, fun string, arg ...any) (string, error) {
 	ctx, cancel := context.WithTimeout(s.t.Context(), 30*time.Second)
 	defer cancel()
@@ -593,14 +597,14 @@ type waiting struct {
 	links map[*chaosLink]*awaited
 }
 
-// awaited is one link: since when it should answer, the pings since then, and its first answer.
+// awaited is a link that should answer: the time since when it should, the pings since then, and its first answer.
 type awaited struct {
 	since time.Time
 	jids  []string
 	done  chan time.Time
 }
 
-// ping pings all links that are waited for, twice a second, until ctx ends.
+// ping pings all waiting links twice a second until ctx ends.
 func (w *waiting) ping(ctx context.Context) {
 	for ctx.Err() == nil {
 		w.mu.Lock()
@@ -626,12 +630,12 @@ func (w *waiting) ping(ctx context.Context) {
 				}
 			}
 			w.mu.Unlock()
-			time.Sleep(20 * time.Millisecond) // returns are noted by another goroutine, for many links at once
+			time.Sleep(20 * time.Millisecond) // another goroutine records the returns of many links
 		}
 	}
 }
 
-// answer waits until a link answers to a ping that is sent from now on, and returns how long that took.
+// answer waits until a link answers a ping that is sent from now on, and returns how long that took.
 func (w *waiting) answer(l *chaosLink, limit time.Duration) (time.Duration, bool) {
 	a := &awaited{since: time.Now(), done: make(chan time.Time, 1)}
 	w.mu.Lock()
@@ -648,19 +652,20 @@ func (w *waiting) answer(l *chaosLink, limit time.Duration) (time.Duration, bool
 	}
 }
 
-// control is links that are never broken: how long these take to answer is what the machine costs, not a fault.
+// control measures links that are never broken. The time that these take to answer is due to the machine, and not to
+// a fault.
 type control struct {
 	mu    sync.Mutex // guards asked
 	asked []question
 }
 
-// question is one that a sound link was asked; took is 0 until it has answered.
+// question is a ping to a sound link. took is 0 until the link has answered.
 type question struct {
 	at   time.Time
 	took time.Duration
 }
 
-// watch pings a link without end.
+// watch pings a link until ctx ends.
 func (o *control) watch(ctx context.Context, s *linkSite, l *chaosLink) {
 	for ctx.Err() == nil {
 		at := time.Now()
@@ -675,7 +680,7 @@ func (o *control) watch(ctx context.Context, s *linkSite, l *chaosLink) {
 	}
 }
 
-// most returns the longest that a sound link took for an answer at some time between two times, or has taken so far.
+// most returns the longest time that a sound link took for an answer in a period, or has taken so far.
 func (o *control) most(from, to time.Time) (most time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -691,7 +696,7 @@ func (o *control) most(from, to time.Time) (most time.Duration) {
 	return most
 }
 
-// linkTally is what came of one kind of fault.
+// linkTally is the results of one kind of fault.
 type linkTally struct {
 	mu           sync.Mutex // guards the fields below
 	faults       int
@@ -700,12 +705,12 @@ type linkTally struct {
 	links        map[string]string // minion by that line
 }
 
-// TestChaosLinks breaks the links between a master and its minions in ten ways, while a job runs on each minion. Every link heals, a dead
-// one is detected, and the job has run at most once, with its return if it ran.
+// TestChaosLinks breaks the links between a master and its minions in ten ways while a job runs on each minion. Every
+// link must heal, a dead link must be detected, and the job must run at most once and return if it ran.
 func TestChaosLinks(t *testing.T) {
 	c := newCampaign(t, "Links", "fault", "faults", "packets caught", "healed after: median", "largest", "detected after: median", "largest", "jobs in flight",
 		"ran once and returned", "never ran", "ran, return missing", "ran twice")
-	n, rounds := 50, 20 // all links are broken at the same time, each by itself
+	n, rounds := 50, 20 // all links are broken at the same time, each with its own fault
 	if !chaosFull() {
 		n, rounds = 6, 1
 	}
@@ -757,13 +762,13 @@ func TestChaosLinks(t *testing.T) {
 	c.row("all", faults)
 }
 
-// breakLink breaks a link once and waits until it has healed and the job that ran meanwhile has returned.
+// breakLink breaks a link once, and waits until it has healed and the job that ran during the fault has returned.
 func (s *linkSite) breakLink(c *campaign, l *chaosLink, round int, k linkFault, tally *linkTally) {
 	long := k.dead && l.inLongRound(round)
 	lasts := k.lasts
 	switch {
 	case !chaosFull():
-		lasts = 2*time.Second + rand.N(time.Second) // the job ends meanwhile
+		lasts = 2*time.Second + rand.N(time.Second) // the job ends during the fault
 	case long:
 		lasts = detectTime + time.Second
 	case lasts == 0:
@@ -807,7 +812,7 @@ func (s *linkSite) breakLink(c *campaign, l *chaosLink, round int, k linkFault, 
 	var heal time.Duration
 	var healed bool
 	if k.moves {
-		// The link is as good as before at once, by the other way.
+		// The link works again at once, over the other path.
 		heal, healed = s.pings.answer(l, limit+30*time.Second)
 		end()
 	} else {
@@ -819,7 +824,7 @@ func (s *linkSite) breakLink(c *campaign, l *chaosLink, round int, k linkFault, 
 				tally.detect = append(tally.detect, detected)
 				tally.mu.Unlock()
 			}
-			time.Sleep(min(100*time.Millisecond, lasts)) // a file announces nothing when it grows
+			time.Sleep(min(100*time.Millisecond, lasts)) // a file sends no notification when it grows
 		}
 		if long && detected == 0 {
 			c.breaks("%s, %s: not detected within %v", k.name, line, detectTime)
@@ -849,7 +854,7 @@ func (s *linkSite) breakLink(c *campaign, l *chaosLink, round int, k linkFault, 
 	}
 }
 
-// judge looks what became of the jobs and adds a row.
+// judge checks the results of the jobs and adds a row.
 func (s *linkSite) judge(c *campaign, k linkFault, tally *linkTally, caught map[string]int) {
 	ledger, err := os.ReadFile(s.ledger)
 	if err != nil {
@@ -882,14 +887,14 @@ func (s *linkSite) judge(c *campaign, k linkFault, tally *linkTally, caught map[
 	packets := ""
 	if set := cmp.Or(k.address, strings.Join(k.sets, "")); set != "" {
 		packets = fmt.Sprint(caught[set])
-		if caught[set] == 0 && (set != "lossy" || tally.faults > 1) { // one lossy link may be lucky
+		if caught[set] == 0 && (set != "lossy" || tally.faults > 1) { // a single lossy link may lose no packet
 			c.breaks("%s: no packet was caught", k.name)
 		}
 	}
 	c.row(k.name, tally.faults, packets, healMedian, healMost, detectMedian, detectMost, len(tally.jobs), once, never, missing, twice)
 }
 
-// middle returns the median and the largest of durations.
+// middle returns the median and the largest of the durations.
 func middle(d []time.Duration) (median, largest string) {
 	if len(d) == 0 {
 		return "", ""

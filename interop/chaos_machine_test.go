@@ -22,9 +22,10 @@ import (
 	"github.com/brine-salt/brine/interop/vm"
 )
 
-// TestChaosHostClocks steps the clock under our minion and under our master, before ours and before stock's peers, and lets the machine stand
-// still for two minutes. After each step everybody answers within 45 seconds, the job in flight returns what it made, the schedule goes on
-// without a burst, keys are still good, and a token is valid or refused in words.
+// TestChaosHostClocks changes the clock under brine's minion and under brine's master, with peers of brine and of
+// stock, and stops the machine for two minutes. After each change, every minion must answer within 45 seconds, the
+// running job must return its result, the schedule must continue without a burst, keys must remain valid, and a token
+// must be valid or be refused with a reason.
 func TestChaosHostClocks(t *testing.T) {
 	if !chaosFull() {
 		t.Skip("the virtual machine belongs to the full campaign")
@@ -50,7 +51,7 @@ func TestChaosHostClocks(t *testing.T) {
 	}
 }
 
-// clocked is one of our programs in a machine with a clock of its own, and its peers on the host.
+// clocked is a program of brine in a machine with its own clock, and its peers on the host.
 type clocked struct {
 	t               *testing.T
 	c               *campaign
@@ -65,13 +66,13 @@ type clocked struct {
 	restart  func() // restarts the minions, so that they sign in again
 	token    func() (int, string)
 	announce func() (id, joinToken string)
-	join     func(id, joinToken string) string // what the master says of a minion with this token
-	ticks    func() int                        // of the schedule
+	join     func(id, joinToken string) string // the master's decision about a minion with this token
+	ticks    func() int                        // number of runs of the schedule
 }
 
-// steps are the rows of a pair.
+// steps runs the rows of a pair.
 func (k *clocked) steps() {
-	k.answers("the start", patience) // the machine makes its keys in software emulation
+	k.answers("the start", patience) // the machine creates its keys in software emulation
 	token := "-"
 	by := func(d time.Duration) func() {
 		return func() { k.m.SetClock(k.m.Clock().Add(d)) }
@@ -81,8 +82,8 @@ func (k *clocked) steps() {
 	for _, s := range []struct {
 		name  string
 		step  func()
-		kills bool   // the program in the machine
-		joins string // what the master says of a join token from before, which is good for a day
+		kills bool   // kills the program in the machine
+		joins string // the master's decision about an earlier join token, which is valid for a day
 	}{
 		{"+1 h", by(time.Hour), false, joined},
 		{"-1 h", by(-time.Hour), false, joined},
@@ -132,7 +133,7 @@ func (k *clocked) steps() {
 	}
 }
 
-// joined is what join returns for a token that was good.
+// joined is the result of join for a valid token.
 const joined = "joined"
 
 // answers waits until all minions answer, within a limit, and returns how long that took.
@@ -161,7 +162,8 @@ func (k *clocked) answers(after string, limit time.Duration) time.Duration {
 	}
 }
 
-// inFlight waits for the returns of the job that ran while the clock changed. A minion that was killed may return that it was interrupted.
+// inFlight waits for the returns of the job that ran while the clock changed. A minion that was killed may return
+// that the job was interrupted.
 func (k *clocked) inFlight(step, jid string, killed bool) string {
 	k.t.Helper()
 	var returns map[string]any
@@ -192,19 +194,19 @@ func (k *clocked) launch() {
 	k.m.Must(fmt.Sprintf("setsid %s -c /brine/etc </dev/null >>/brine/out 2>&1 & echo $! >/brine/pid", k.program))
 }
 
-// kill ends the program in the machine at once.
+// kill kills the program in the machine.
 func (k *clocked) kill() {
 	k.t.Helper()
 	k.m.Must("kill -9 $(cat /brine/pid); while kill -0 $(cat /brine/pid) 2>/dev/null; do sleep 0.1; done")
 }
 
-// log is the end of what the program in the machine wrote.
+// log returns the end of the output of the program in the machine.
 func (k *clocked) log() string {
 	out, _, _ := k.m.Run("tail -n 40 /brine/out; tail -n 40 /brine/*.log")
 	return out
 }
 
-// minionInside starts a machine with our minion, under our master or one of stock.
+// minionInside starts a machine with brine's minion, under brine's master or a stock one.
 func minionInside(line string) func(*testing.T, *campaign) *clocked {
 	return func(t *testing.T, c *campaign) *clocked {
 		k := &clocked{t: t, c: c, program: "/bin/salt-minion", ids: []string{"vm"}}
@@ -213,7 +215,7 @@ func minionInside(line string) func(*testing.T, *campaign) *clocked {
 			master := startStockMaster(t, line, "zeromq", "auto_accept: True\ntimeout: 10")
 			s = master.site
 			k.ping = func() (map[string]bool, string) {
-				// A busy master of stock's may not answer in time; it is asked again.
+				// A busy stock master may not answer in time; it is queried again.
 				answer, said := master.driver.call("cmd", query{"tgt": "vm", "fun": "test.ping", "arg": []any{}})
 				returns, _ := answer.(map[string]any)
 				vm, _ := returns["vm"].(map[string]any)
@@ -230,7 +232,8 @@ func minionInside(line string) func(*testing.T, *campaign) *clocked {
 			s = newSite(t, "zeromq", "auto_accept: True\ntimeout: 10")
 			start(t, ours("salt-master"), "-c", s.dir+"/etc")
 			salt := func(program string, args ...string) string {
-				out, _ := exec.Command(ours(program), append([]string{"-c", s.dir + "/etc", "--out=json"}, args...)...).Output() // what fails is asked again
+				// A failed command is run again.
+				out, _ := exec.Command(ours(program), append([]string{"-c", s.dir + "/etc", "--out=json"}, args...)...).Output()
 				return string(out)
 			}
 			k.commands(salt)
@@ -249,7 +252,7 @@ schedule:
 	}
 }
 
-// masterInside starts a machine with our master, and minions of all kinds on the host.
+// masterInside starts a machine with brine's master, and minions of all kinds on the host.
 func masterInside(t *testing.T, c *campaign) *clocked {
 	port := freeport.Port(t)
 	s := newSite(t, "zeromq", fmt.Sprintf(`auto_accept: True
@@ -283,7 +286,7 @@ rest_cherrypy: {port: %d, host: 0.0.0.0, disable_ssl: true}
 		running = nil
 		for _, m := range minions {
 			stale, _ := filepath.Glob(filepath.Dir(m.etc) + "/*.pid")
-			for _, name := range stale { // stock's refuses to start while the process that one names is a zombie
+			for _, name := range stale { // stock's minion refuses to start while the process in this file is a zombie
 				_ = os.Remove(name)
 			}
 			running = append(running, start(t, m.program, "-c", m.etc))
@@ -333,13 +336,13 @@ rest_cherrypy: {port: %d, host: 0.0.0.0, disable_ssl: true}
 			}
 			return said != ""
 		})
-		k.m.Must("/bin/salt-key -c /brine/etc -y -d " + id) // the others are asked as '*'
+		k.m.Must("/bin/salt-key -c /brine/etc -y -d " + id) // the other minions are targeted with '*'
 		return said
 	}
 	return k
 }
 
-// commands are ping, job and result with our programs.
+// commands sets ping, job and result to functions that use brine's programs.
 func (k *clocked) commands(salt func(program string, args ...string) string) {
 	k.ping = func() (map[string]bool, string) {
 		out := salt("salt", "--static", "*", "test.ping")
@@ -359,7 +362,8 @@ func (k *clocked) commands(salt func(program string, args ...string) string) {
 	k.result = func(jid string) map[string]any { return decoded(salt("salt-run", "jobs.lookup_jid", jid)) }
 }
 
-// boot starts the machine with the configuration of a site's program, whose root directory it has at /brine, and launches it.
+// boot starts the machine with the configuration of a site's program, whose root directory is /brine there, and
+// launches the program.
 func (k *clocked) boot(s *site, root, name string, ports []int) {
 	k.t.Helper()
 	b, err := os.ReadFile(root + "/etc/" + name)
@@ -373,14 +377,14 @@ func (k *clocked) boot(s *site, root, name string, ports []int) {
 	k.launch()
 }
 
-// decoded is a JSON object that a command printed, or nil.
+// decoded returns the JSON object that a command printed, or nil.
 func decoded(text string) map[string]any {
 	var v map[string]any
 	_ = json.Unmarshal([]byte(text), &v)
 	return v
 }
 
-// request asks an HTTP interface and gives status and body.
+// request sends a request to an HTTP interface and returns the status and the body.
 func request(t *testing.T, method, url, token, body string) (int, string) {
 	t.Helper()
 	q, err := http.NewRequestWithContext(t.Context(), method, url, bytes.NewReader([]byte(body)))
@@ -404,7 +408,8 @@ func request(t *testing.T, method, url, token, body string) (int, string) {
 	return a.StatusCode, string(b)
 }
 
-// TestChaosHostQuota is a quota that is used up, under a minion and under a master that run as a user of their own. Root has no quota.
+// TestChaosHostQuota uses up the disk quota under a minion and under a master that run as a separate user, because
+// root has no quota.
 func TestChaosHostQuota(t *testing.T) {
 	if !chaosFull() {
 		t.Skip("the virtual machine belongs to the full campaign")

@@ -38,22 +38,23 @@ import (
 )
 
 const (
-	honestID      = "honest" // signs in again and again; the minion that jobs go to is honestMinion
+	honestID      = "honest" // signs in repeatedly; the minion that gets the jobs is honestMinion
 	honestMinion  = "one"
-	honestAddr    = "127.0.0.2" // of both
+	honestAddr    = "127.0.0.2" // address of both
 	localStranger = "127.0.0.9"
 
-	// slowerThanSink is what a flood may cost: the honest minion's p99 is at most so many times that of the control.
+	// slowerThanSink limits the effect of a flood: the honest minion's p99 may be at most this multiple of the
+	// control's.
 	slowerThanSink = 1.2
-	// descriptors are what the master has.
+	// descriptors is the master's limit of descriptors.
 	descriptors = 1024
 )
 
-// budget is what a flood may take of the master: docs/limits.md.
+// budget is what a flood may use of the master's resources; see docs/limits.md.
 type budget struct {
-	memory int64 // MiB beyond those of a master that is left alone
-	disk   int64 // bytes for each second
-	atOnce int64 // bytes of the disk beside those
+	memory int64 // MiB more than a master without a flood
+	disk   int64 // bytes per second
+	atOnce int64 // bytes on the disk in addition
 }
 
 // strangerSite is a master, an honest minion, and a generator of floods with its sink.
@@ -71,14 +72,14 @@ type strangerSite struct {
 	token     []byte
 	http      int // port
 	host      string
-	far, near *child // generators: over a network, and on this host
+	far, near *child // generators: on another network, and on this host
 	sink      *child
 	sinkPort  int
 	idle      int64           // bytes of memory before the first flood
 	next      map[windows]int // number of the next connection
 }
 
-// windows are those of a flood, or of its control.
+// windows identifies the windows of a flood, or those of its control.
 type windows struct {
 	flood  string
 	toSink bool
@@ -91,7 +92,7 @@ type child struct {
 	out *bufio.Reader
 }
 
-// startChild starts this program in a role, by a command in front of it.
+// startChild starts this program in a role, with the command wrap before it.
 func startChild(t *testing.T, role string, wrap ...string) *child {
 	t.Helper()
 	exe, err := os.Executable()
@@ -122,7 +123,7 @@ func startChild(t *testing.T, role string, wrap ...string) *child {
 	return c
 }
 
-// run has a generator work through an order.
+// run makes a generator run an order and returns its report.
 func (c *child) run(o order) (d done, err error) {
 	b, err := json.Marshal(o)
 	if err == nil {
@@ -137,8 +138,9 @@ func (c *child) run(o order) (d done, err error) {
 	return d, err
 }
 
-// controlGroups moves this process, and with it what it starts from now on, into a control group that comes before what else the machine does, so that
-// other work disturbs the campaign little. It returns a command that starts another one in a group below it with half a core, in periods of 10 ms.
+// controlGroups moves this process, and everything that it starts later, into a control group with precedence over
+// the other work of the machine, so that this work hardly disturbs the campaign. It returns a command that starts
+// another one in a group below it with half a core, in periods of 10 ms.
 func controlGroups(t *testing.T) []string {
 	t.Helper()
 	root, weight, half := "/sys/fs/cgroup/cpu", [2]string{"cpu.shares", "262144"}, [][2]string{{"cpu.cfs_period_us", "10000"}, {"cpu.cfs_quota_us", "5000"}}
@@ -181,8 +183,8 @@ func controlGroups(t *testing.T) []string {
 	return []string{"sh", "-c", fmt.Sprintf(`echo $$ >%s/half/cgroup.procs && exec "$@"`, all), "sh"}
 }
 
-// elsewhere makes a network namespace with a cable to this host, and returns a command that starts another one there, and this host's address
-// at the cable.
+// elsewhere creates a network namespace with a cable to this host. It returns a command that starts another one
+// there, and this host's address on the cable.
 func elsewhere(t *testing.T) (wrap []string, host string) {
 	t.Helper()
 	name := fmt.Sprintf("brine%ds", os.Getpid())
@@ -205,13 +207,14 @@ func elsewhere(t *testing.T) (wrap []string, host string) {
 	run("-n", name, "addr", "add", network+".1/24", "dev", "cable")
 	run("-n", name, "link", "set", "cable", "up")
 	wrap = []string{"ip", "netns", "exec", name}
-	// More connections than there are ports in the minute for which one that has ended keeps its port.
+	// There are more connections than ports in the minute for which a closed connection keeps its port.
 	args := append(wrap[1:], "sysctl", "-qw", "net.ipv4.tcp_tw_reuse=1", "net.ipv4.ip_local_port_range=1025 65000")
 	run(args...)
 	return wrap, network + ".2"
 }
 
-// newStrangerSite starts everything; the key of the honest minions is accepted.
+// newStrangerSite starts the master, the minion, the generators and the sink. The master has accepted the key of the
+// honest minions.
 func newStrangerSite(t *testing.T, c *campaign, transportName string) *strangerSite {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -274,7 +277,7 @@ audit_log: %s/audit.log
 	return s
 }
 
-// job is a job's round trip: from the tool's publish to the minion's return.
+// job measures the round trip of a job, from the tool's publish to the minion's return.
 func (s *strangerSite) job(ctx context.Context) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
@@ -293,7 +296,7 @@ func (s *strangerSite) job(ctx context.Context) (time.Duration, error) {
 	return 0, fmt.Errorf("the job did not return: %w", ctx.Err())
 }
 
-// signIn is a sign-in over a connection of its own, from its opening to the keys.
+// signIn measures a sign-in over a separate connection, from its opening to the keys.
 func (s *strangerSite) signIn(ctx context.Context) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
@@ -331,7 +334,7 @@ func (s *strangerSite) signIn(ctx context.Context) (time.Duration, error) {
 	return time.Since(begin), nil
 }
 
-// login logs in at the HTTP interface with the right password.
+// login logs in to the HTTP interface with the right password.
 func (s *strangerSite) login(ctx context.Context) (time.Duration, error) {
 	begin := time.Now()
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(honestAddr)}, Timeout: 10 * time.Second}
@@ -353,13 +356,13 @@ func (s *strangerSite) login(ctx context.Context) (time.Duration, error) {
 	return time.Since(begin), nil
 }
 
-// pause is how often the honest minion signs in, and how often a job is sent to it.
+// pause is the time between two sign-ins, and between two jobs, of the honest minion.
 const pause = 25 * time.Millisecond
 
-// served is what the honest minion had of a slice.
+// served is the times of the honest minion in a slice.
 type served struct{ signIns, jobs, logins []time.Duration }
 
-// measure signs in, sends jobs and, if wanted, logs in, each one after the other, for a while.
+// measure signs in, runs jobs and, if logins is set, logs in, each repeatedly for the duration d.
 func (s *strangerSite) measure(d time.Duration, logins bool) (out served) {
 	ctx := s.t.Context()
 	end := time.Now().Add(d)
@@ -386,7 +389,7 @@ func (s *strangerSite) measure(d time.Duration, logins bool) (out served) {
 	return out
 }
 
-// memory reads a figure of the master's process, in bytes.
+// memory returns a field of the master's process status in bytes.
 func (s *strangerSite) memory(field string) int64 {
 	s.t.Helper()
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.master.cmd.Process.Pid))
@@ -405,7 +408,7 @@ func (s *strangerSite) memory(field string) int64 {
 	return n << 10
 }
 
-// cpu is the processor time that the master has used.
+// cpu returns the processor time that the master has used.
 func (s *strangerSite) cpu() time.Duration {
 	s.t.Helper()
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.master.cmd.Process.Pid))
@@ -424,12 +427,12 @@ func (s *strangerSite) cpu() time.Duration {
 	return time.Duration(ticks) * time.Second / 100
 }
 
-// disk is what the master has on the disk, its logs included, without the honest minion's jobs.
+// disk returns how many bytes the master uses on the disk, including its logs, without the honest minion's jobs.
 func (s *strangerSite) disk() (total int64) {
 	for _, dir := range []string{s.site.dir, s.master.log} {
 		_ = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 			if err != nil {
-				return nil // removed meanwhile
+				return nil // removed in the meantime
 			}
 			if d.IsDir() && name == filepath.Join(s.site.dir, honestMinion) {
 				return fs.SkipDir
@@ -449,7 +452,7 @@ func (s *strangerSite) disk() (total int64) {
 	return total
 }
 
-// addr is where a flood goes.
+// addr returns the address of a flood's target.
 func (s *strangerSite) addr(f flood) string {
 	port := map[string]int{"request": s.site.ret, "publish": s.site.pub}[f.port]
 	if f.transport == "http" {
@@ -465,9 +468,10 @@ func (s *strangerSite) peer(f flood) string {
 	return s.host
 }
 
-// slice is a part of a flood, or of its control, with the honest minion beside it.
+// slice runs a part of a flood, or of its control, while the honest minion is measured.
 func (s *strangerSite) slice(f flood, length time.Duration, rate float64, toSink bool) (served, done) {
-	kind := windows{f.name, toSink} // the sink gets what the master got: connection n of a flood always says the same
+	// The sink gets the same connections as the master: connection n of a flood always sends the same bytes.
+	kind := windows{f.name, toSink}
 	generator, o := s.far, order{Flood: f.name, First: s.next[kind], Addr: s.addr(f), Sink: toSink, Seconds: length.Seconds(), Rate: rate}
 	if f.local {
 		generator, o.Source = s.near, localStranger
@@ -494,7 +498,7 @@ func controlOnly() flood {
 	return f
 }
 
-// controlFlood is its name.
+// controlFlood is the name of that flood.
 const controlFlood = "control against itself"
 
 // floodNamed returns a flood of the campaign.
@@ -507,9 +511,9 @@ func floodNamed(name string) (flood, bool) {
 	return all[i], true
 }
 
-// What a flood may take of the master's memory in MiB, by the budgets in docs/limits.md. The garbage collector lets as much again stay
-// uncollected. The 832 connections that the master's descriptors allow have up to 4 KiB of a message each besides their buffers and stacks, some 28 KiB
-// together; 16 MiB are for the honest work.
+// The memory that a flood may use on the master in MiB, by the budgets in docs/limits.md. The garbage collector may
+// leave the same amount uncollected. Each of the 832 connections that the master's descriptors allow holds up to 4
+// KiB of a message in addition to its buffers and stacks, together about 28 KiB. 16 MiB are for the honest work.
 const (
 	connMemory  = 16 + 2*24
 	smallMemory = connMemory + 2*32
@@ -517,15 +521,16 @@ const (
 	httpMemory  = connMemory + 2*64
 )
 
-// What one address may write to the disk a second, and at once, in bytes: lines of the audit log and of the ordinary log, of up to 1 KiB.
+// The bytes that one address may write to the disk per second, and at once: lines of the audit log and of the
+// ordinary log, of up to 1 KiB each.
 const (
 	auditDisk, auditAtOnce = 5 * 4096, 50 * 4096
 	logDisk, logAtOnce     = 1024, 20 * 1024
-	// signInDisk is what a sign-in with a new id writes: a key and a line.
+	// signInDisk is the size of the files of a sign-in with a new id: a key and a line.
 	signInDisk = 1024
 )
 
-// floods are the rows of the campaign.
+// floods returns the rows of the campaign.
 func floods() []flood {
 	conns := budget{connMemory, logDisk, logAtOnce}
 	small := budget{smallMemory, auditDisk + logDisk, auditAtOnce + logAtOnce}
@@ -579,29 +584,34 @@ func floods() []flood {
 }
 
 const (
-	// A row consists of blocks of four windows: flood, control, control, flood, and the other way round in every second block, so that what drifts
-	// and what one window leaves to the next one concern both alike. Each row has minBlocks. Those whose interval is not below
-	// slowerThanSink then take turns until it is, they have maxBlocks, or their time is over.
+	// A row consists of blocks of four windows: flood, control, control, flood, or the reverse in every second block.
+	// Drift, and the effects of one window on the next, then concern both alike. Each row has minBlocks. A row whose
+	// interval is not below slowerThanSink gets further blocks, in turn with other rows, until it is, it has
+	// maxBlocks, or the time is over.
 	minBlocks, maxBlocks = 5, 16
-	// windowTime is how long a window takes, and heldTime that of a flood whose connections stay open, which takes a second to fill the master.
+	// windowTime is the length of a window. heldTime is that for a flood whose connections stay open, which takes a
+	// second to fill the master.
 	windowTime, heldTime = 1 * time.Second, 2 * time.Second
-	// shortTime is that of the short form, which has one block for each flood, all of which make one row. Its hundred samples have no p99 that
-	// means anything: beside other work on the machine, that was 0.9 to 2.2 times the control's. So the medians are compared, and shortBar is
-	// beyond what the machine does to them.
+	// shortTime is the length in the short form, which has one block for each flood; all of them together are one
+	// row. The p99 of its hundred samples has no meaning: next to other work on the machine it was 0.9 to 2.2 times
+	// that of the control. Therefore the medians are compared, and shortBar is greater than the machine's effect on
+	// them.
 	shortTime, shortBar = 500 * time.Millisecond, 1.75
-	// maxStrangersTime is after which time no row goes on beyond minBlocks. Each transport has its part of it.
+	// After maxStrangersTime no row continues beyond minBlocks. Each transport has a share of this time.
 	maxStrangersTime = 21 * time.Minute
 )
 
-// TestChaosStrangers attacks a master by those who have no key, from a generator with half a core, while an honest minion signs in from another
-// address and jobs are sent to it. What these take at the 99th percentile is at most a fifth more than while the generator sends the same bytes to a
-// sink; none fails; and memory and disk stay within what docs/limits.md states.
+// TestChaosStrangers attacks a master with peers that have no key, from a generator with half a core, while an honest
+// minion signs in from another address and jobs are sent to it. At the 99th percentile, the sign-ins and jobs may take at
+// most a fifth longer than while the generator sends the same bytes to a sink. None of them may fail, and memory and disk
+// use must stay within the limits of docs/limits.md.
 //
-// The ratio of the two percentiles has an interval in which it lies with a probability of 95 %, from resampling the windows. The verdicts of the table:
+// The ratio of the two percentiles is within its interval with a probability of 95 %, by resampling the windows. The
+// verdicts of the table are:
 //
 //	below:     the whole interval is at most 1.2
 //	above:     the whole interval is above 1.2
-//	undecided: 1.2 is within the interval after all the time a row may take; the ratio itself decides
+//	undecided: 1.2 is within the interval after all the time that a row may take; the ratio itself decides
 //
 // The first row of each transport compares the control with itself. TestChaosRepeat has twenty such rows.
 func TestChaosStrangers(t *testing.T) {
@@ -635,7 +645,7 @@ func TestChaosStrangers(t *testing.T) {
 	}
 }
 
-// attackShortly is the short form: one block of each flood that is in it.
+// attackShortly runs the short form: one block of each flood that belongs to it.
 func attackShortly(t *testing.T, c *campaign) {
 	s := newStrangerSite(t, c, "zeromq")
 	together := newTally(s, flood{name: "all of the short form"})
@@ -651,8 +661,8 @@ func attackShortly(t *testing.T, c *campaign) {
 	together.judgeMedians()
 }
 
-// TestChaosRepeat shows how far a row of TestChaosStrangers can be trusted: of twenty that compare the control with itself, at most one is over the
-// bar. It has no short form.
+// TestChaosRepeat measures the reliability of a row of TestChaosStrangers: of twenty rows that compare the control
+// with itself, at most one may exceed the limit. It has no short form.
 func TestChaosRepeat(t *testing.T) {
 	if !chaosFull() {
 		t.Skip("no short form")
@@ -676,13 +686,14 @@ func TestChaosRepeat(t *testing.T) {
 }
 
 func newStrangersCampaign(t *testing.T, title string) *campaign {
-	// In memory: waiting for the disk during honest jobs would hide the cost of strangers.
+	// In memory, because waiting for the disk during honest jobs would hide the cost of the floods.
 	t.Setenv("TMPDIR", "/dev/shm")
 	return newCampaign(t, title, "flood", "connections", "MB", "MB to the sink", "sign-ins", "p99", "control", "ratio", "jobs", "p99", "control", "ratio",
 		"verdict", "processor", "control", "generator", "control", "memory MB", "of", "disk KB", "of")
 }
 
-// attack makes the rows of some floods, the control against itself among them, judges and prints them. After end no row goes on beyond minBlocks.
+// attack measures the rows of some floods, including the control against itself, judges them and prints them. After
+// end no row continues beyond minBlocks.
 func (s *strangerSite) attack(t *testing.T, floods []flood, end time.Time) {
 	var rows []*tally
 	for _, f := range floods {
@@ -712,7 +723,7 @@ func (s *strangerSite) attack(t *testing.T, floods []flood, end time.Time) {
 	}
 }
 
-// windowTime is how long a window of the full form takes.
+// windowTime returns the length of a window in the full form.
 func (f flood) windowTime() time.Duration {
 	if f.held {
 		return heldTime
@@ -720,7 +731,8 @@ func (f flood) windowTime() time.Duration {
 	return windowTime
 }
 
-// complete reports whether a row needs no more blocks. One that seems to be over the bar takes all it may have: few windows have too small an interval.
+// complete reports whether a row needs no more blocks. A row that seems to exceed the limit gets all the blocks that
+// it may have, because the interval of a few windows is too small.
 func (y *tally) complete() bool {
 	if y.blocks < minBlocks {
 		return false
@@ -729,7 +741,7 @@ func (y *tally) complete() bool {
 	return y.blocks >= maxBlocks || v.decided && !v.over
 }
 
-// tally is what came of a flood and its control.
+// tally is the results of a flood and of its control.
 type tally struct {
 	s *strangerSite
 	f flood
@@ -746,14 +758,14 @@ type tally struct {
 // newTally begins a row.
 func newTally(s *strangerSite, f flood) *tally {
 	s.t.Helper()
-	// The largest size of the master counts from here on.
+	// The peak memory of the master counts from here on.
 	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", s.master.cmd.Process.Pid), []byte("5"), 0); err != nil {
 		s.t.Fatal(err)
 	}
 	return &tally{s: s, f: f}
 }
 
-// block is four windows, two of the flood and two of the control.
+// block runs four windows, two of the flood and two of the control.
 func (y *tally) block(length time.Duration) {
 	y.s.t.Helper()
 	first, then := y.floodWindow, y.controlWindow
@@ -777,8 +789,9 @@ func (y *tally) floodWindow(length time.Duration) {
 	y.length += length
 }
 
-// controlWindow is one in which the sink gets the connections that the master took, as many a second as it took. The table has the processor
-// time that the generator took in both, for one whose connections a master closes or answers has more to do.
+// controlWindow runs a window in which the sink gets the connections that the master got, at the rate at which the
+// master accepted them. The table shows the processor time of the generator for both, because it has more work if the
+// master closes or answers connections.
 func (y *tally) controlWindow(length time.Duration) {
 	disk, cpu := y.s.disk(), y.s.cpu()
 	served, did := y.s.slice(y.f, length, y.did.Parts/y.did.Seconds, true)
@@ -793,7 +806,7 @@ func (a *done) add(b done) {
 	a.CPU += b.CPU
 }
 
-// add puts another row into this one.
+// add adds the results of another row to this one.
 func (y *tally) add(z *tally) {
 	y.flood, y.control = append(y.flood, z.flood...), append(y.control, z.control...)
 	y.did.add(z.did)
@@ -803,7 +816,7 @@ func (y *tally) add(z *tally) {
 	y.disk, y.maxDisk = y.disk+z.disk, y.maxDisk+z.maxDisk
 }
 
-// signIns and jobs are what was measured in each window.
+// signIns and jobs return the times that were measured in each window.
 func signIns(windows []served) (list [][]time.Duration) {
 	for _, w := range windows {
 		list = append(list, w.signIns)
@@ -818,12 +831,12 @@ func jobs(windows []served) (list [][]time.Duration) {
 	return list
 }
 
-// ratio is how many times as long as under the control something takes at the 99th percentile, and the interval of that.
+// ratio is the 99th percentile as a multiple of that under the control, with its interval.
 type ratio struct{ is, low, high float64 }
 
 func (r ratio) String() string { return fmt.Sprintf("%.2f (%.2f-%.2f)", r.is, r.low, r.high) }
 
-// verdict is what a row says about the bar.
+// verdict is the result of a row.
 type verdict struct {
 	signIns, jobs ratio
 	text          string
@@ -854,13 +867,14 @@ func (y *tally) verdict() (v verdict) {
 	return v
 }
 
-// ratioOf compares what was measured in windows of a flood and of its control. The interval is that of 95 % of 2,000 resamples: each takes as many
-// windows of either kind as there are, with replacement. Whole windows are drawn, for what comes at a time is slow at a time.
+// ratioOf compares the times in windows of a flood and of its control. The interval contains 95 % of 2,000 resamples,
+// each of which draws as many windows of either kind as there are, with replacement. It draws whole windows, because
+// the times within a window are not independent.
 func ratioOf(flood, control [][]time.Duration) (r ratio) {
 	above, below := newPool(flood), newPool(control)
 	ones := func(n int) []int { return slices.Repeat([]int{1}, n) }
 	r.is = above.p99(ones(len(flood))) / below.p99(ones(len(control)))
-	chance := rand.New(rand.NewPCG(15, 99)) // the same windows have the same interval
+	chance := rand.New(rand.NewPCG(15, 99)) // the same windows always have the same interval
 	draw := func(n int) []int {
 		times := make([]int, n)
 		for range n {
@@ -900,7 +914,8 @@ func newPool(windows [][]time.Duration) (p pool) {
 	return p
 }
 
-// p99 is the 99th percentile of samples of which each window is there so many times: the smallest that 99 % do not exceed.
+// p99 returns the 99th percentile of samples in which each window occurs the given number of times: the smallest time
+// that 99 % do not exceed.
 func (p pool) p99(times []int) float64 {
 	total := 0
 	for i, n := range times {
@@ -915,7 +930,7 @@ func (p pool) p99(times []int) float64 {
 	return math.NaN() // there are no samples
 }
 
-// budgets compares memory and disk with what they may be.
+// budgets compares memory and disk use with their limits.
 func (y *tally) budgets() {
 	y.memory, y.maxMemory = y.s.memory("VmHWM")-y.s.idle, y.f.budget.memory<<20
 	y.maxDisk = y.f.budget.atOnce + int64(float64(y.f.budget.disk)*y.length.Seconds())
@@ -930,12 +945,12 @@ func (y *tally) budgets() {
 	}
 }
 
-// bytesSent reports whether the connections of a flood say anything.
+// bytesSent reports whether the connections of a flood send anything.
 func (f flood) bytesSent() bool {
 	return f.name != "silent connections" && f.name != "idle after the handshake, tcp"
 }
 
-// judgeMedians prints the row of the short form and compares its medians.
+// judgeMedians prints the row of the short form and compares its medians with the limit.
 func (y *tally) judgeMedians() {
 	y.print("")
 	signIns := float64(median(signIns(y.flood))) / float64(median(signIns(y.control)))

@@ -12,12 +12,12 @@ import (
 	"unicode/utf8"
 )
 
-// The fault campaign, "make chaos": each part is one test, TestChaosKills, TestChaosLinks and so on, in a file of its own. It injects
-// faults, prints one table of what they hit and what came of it, and fails on every broken invariant. A part runs for at most 25 minutes with
-// BRINE_CHAOS=full, which "make chaos PART=kills" sets; without that it is the short form for CI, and all short forms together take at most
-// 90 seconds.
+// The fault campaign, "make chaos": each part is one test, such as TestChaosKills and TestChaosLinks, in a separate
+// file. A part injects faults, prints one table of their targets and results, and fails for every broken invariant.
+// With BRINE_CHAOS=full, which "make chaos PART=kills" sets, a part runs for at most 25 minutes. Without it the short
+// form for CI runs; all short forms together take at most 90 seconds.
 
-// chaosFull reports whether the whole campaign is wanted, not its short form.
+// chaosFull reports whether the full campaign runs and not its short form.
 func chaosFull() bool { return os.Getenv("BRINE_CHAOS") == "full" }
 
 // campaign is the table of one part and its broken invariants. Its methods may be called by several goroutines.
@@ -48,13 +48,13 @@ func (c *campaign) row(cells ...any) {
 		line = append(line, fmt.Sprint(x))
 	}
 	c.t.Helper()
-	c.t.Log(strings.Join(line, " | ")) // a campaign that is interrupted prints no table
+	c.t.Log(strings.Join(line, " | ")) // an interrupted campaign does not print the table
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.rows = append(c.rows, line)
 }
 
-// breaks reports a broken invariant and fails the test, which goes on.
+// breaks reports a broken invariant. The test fails, but continues.
 func (c *campaign) breaks(format string, args ...any) {
 	c.t.Helper()
 	c.mu.Lock()
@@ -68,7 +68,7 @@ func (c *campaign) breaks(format string, args ...any) {
 	}
 }
 
-// text is the table in Markdown, with columns of even width.
+// text returns the table in Markdown, with padded columns.
 func (c *campaign) text() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// victim is a program that is killed and started again. All its lives write to one log, whose end is shown when the test fails.
+// victim is a program that is killed and started again. All its processes write to one log, whose end is shown if the
+// test fails.
 type victim struct {
 	t    *testing.T
 	log  *os.File
@@ -19,10 +20,10 @@ type victim struct {
 	mu   sync.Mutex // guards the fields below
 	cmd  *exec.Cmd
 	done chan struct{}
-	over bool // the test has ended: it is not started again
+	over bool // the test has ended, so the program is not started again
 }
 
-// startVictim starts a program, which ends with the test.
+// startVictim starts a program that ends with the test.
 func startVictim(t *testing.T, name string, args ...string) *victim {
 	t.Helper()
 	log, err := os.CreateTemp(t.TempDir(), "log")
@@ -44,7 +45,7 @@ func startVictim(t *testing.T, name string, args ...string) *victim {
 	return v
 }
 
-// up starts the program in a process group of its own.
+// up starts the program in a separate process group.
 func (v *victim) up() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -66,14 +67,14 @@ func (v *victim) up() {
 	v.cmd, v.done = cmd, done
 }
 
-// signal sends a signal to the program, and to nothing that it started.
+// signal sends a signal to the program, but not to the processes that it started.
 func (v *victim) signal(sig syscall.Signal) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	_ = v.cmd.Process.Signal(sig)
 }
 
-// kill ends the program by SIGKILL and waits for its end.
+// kill kills the program with SIGKILL and waits for its end.
 func (v *victim) kill() {
 	v.signal(syscall.SIGKILL)
 	v.mu.Lock()
@@ -82,7 +83,7 @@ func (v *victim) kill() {
 	<-done
 }
 
-// again kills the program and starts it at once.
+// again kills the program and starts it again at once.
 func (v *victim) again() {
 	v.kill()
 	v.up()

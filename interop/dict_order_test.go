@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// someData is random nested data in YAML's flow style, with keys in any order.
+// someData returns random nested data in YAML's flow style, with keys in any order.
 func someData(r *rand.Rand, depth int) string {
 	if depth == 0 {
 		return strconv.Itoa(r.IntN(100))
@@ -32,8 +32,9 @@ func someData(r *rand.Rand, depth int) string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// TestOrderOfDictionaries compares what templates see of dictionaries with stock: those of the grains, the options, the pillar, and those that are
-// arguments and results of functions. The order of their keys is a part of the text.
+// TestOrderOfDictionaries compares with stock the dictionaries that templates see: those of the grains, the options
+// and the pillar, and those that are arguments and results of functions. The order of their keys is visible in the
+// text.
 func TestOrderOfDictionaries(t *testing.T) {
 	t.Parallel()
 	dir := tempDir(t)
@@ -68,7 +69,8 @@ func TestOrderOfDictionaries(t *testing.T) {
 				got[i].Out = plainValues(got[i].Out)
 			}
 			if line < "3008" {
-				args = slices.DeleteFunc(slices.Clone(args), func(a string) bool { return a == "unmask=True" }) // has no such argument
+				// Does not have this argument.
+				args = slices.DeleteFunc(slices.Clone(args), func(a string) bool { return a == "unmask=True" })
 			}
 			want := stockCallRaw(t, d, append([]string{"-c", dir + "/" + line + "/etc", "--out=json"}, args...)...)
 			want.Out = plainValues(want.Out)
@@ -110,11 +112,13 @@ var dictOrderTexts = []string{
 var dictOrderCommands = [][]string{
 	{"grains.item", "mygrain", "filegrain", "random"},
 	{"schedule.build_schedule_item", "j", "function=test.arg", "job_kwargs={z: 1, a: {y: 1, b: 2}}", "minutes=5", "when=['2026-01-01 10:00']"},
-	{"pillar.items", "unmask=True", "pillar={cli: {z: 1, a: {y: 2, b: [{d: 1, c: 2}]}}, new: {q: 1, c: 2}}"}, // 3008 masks values otherwise
+	// 3008 masks values by default.
+	{"pillar.items", "unmask=True", "pillar={cli: {z: 1, a: {y: 2, b: [{d: 1, c: 2}]}}, new: {q: 1, c: 2}}"},
 }
 
-// TestOrderThroughMasters compares what comes of dictionaries on their way through a master: stock's master with stock's minion, and each of
-// them replaced by ours. They are arguments, results, mines, what minions publish, pillars of commands and orchestrations, and stored jobs.
+// TestOrderThroughMasters compares dictionaries that have passed through a master: those of stock's master with
+// stock's minion, and with each of them replaced by brine's. They are arguments, results, mine values, publishes of
+// minions, pillars of commands and orchestrations, and stored jobs.
 func TestOrderThroughMasters(t *testing.T) {
 	for _, line := range []string{"3006", "3007", "3008"} {
 		t.Run(line, func(t *testing.T) {
@@ -140,7 +144,8 @@ func TestOrderThroughMasters(t *testing.T) {
 	}
 }
 
-// orderSeen runs a stock minion and one of ours under a master, and gives what the master's programs print of each.
+// orderSeen runs a stock minion and one of brine under a master, and returns the output of the master's programs for
+// each.
 func (s *site) orderSeen(t *testing.T, line string, program func(string) string) map[string][]string {
 	t.Helper()
 	r := rand.New(rand.NewPCG(17, 3))
@@ -163,7 +168,7 @@ func (s *site) orderSeen(t *testing.T, line string, program func(string) string)
 	}
 	filed := []string{"salt", "", "pillar.item", "filed"}
 	if line >= "3008" {
-		filed = append(filed, "unmask=True") // it masks values otherwise
+		filed = append(filed, "unmask=True") // otherwise it masks values
 	}
 	seen := map[string][]string{}
 	for _, id := range []string{"stock", "ours"} {
@@ -188,7 +193,7 @@ func (s *site) orderSeen(t *testing.T, line string, program func(string) string)
 		} {
 			seen[id] = append(seen[id], plainSeen(run(args[0], args[1:]...), id))
 		}
-		// The stored job: its results keep their order as well.
+		// The results of a stored job keep their order as well.
 		out, _ := output(t, program("salt"), "-c", s.dir+"/etc", "--async", id, "test.arg_clean", data[5])
 		jid := out[strings.LastIndex(out, ": ")+2:]
 		stored := ""
@@ -201,8 +206,8 @@ func (s *site) orderSeen(t *testing.T, line string, program func(string) string)
 	return seen
 }
 
-// plainSeen leaves out of a text what differs from run to run. In what the states of an orchestration and of a minion say of themselves,
-// only the order of what the test gave counts.
+// plainSeen removes the parts of a text that differ between runs. Of the reports of an orchestration and of a
+// minion's states, it keeps only the data of the test, whose order matters.
 func plainSeen(out, id string) string {
 	out = regexp.MustCompile(`\b`+id+`\b`).ReplaceAllString(out, "ID")
 	out = regexp.MustCompile(`\b\d{20}\b`).ReplaceAllString(out, "JID")

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestDuties is what our minion does by itself under stock masters of every line: its schedule, its beacons, its returners, and
-// commands to other minions.
+// TestDuties checks what brine's minion does by itself under stock masters of every line: its schedule, its beacons,
+// its returners, and commands to other minions.
 func TestDuties(t *testing.T) {
 	for _, line := range []string{"3006", "3007", "3008"} {
 		t.Run(line, func(t *testing.T) {
@@ -34,7 +34,7 @@ func TestDuties(t *testing.T) {
 	}
 }
 
-// scheduled waits for a return of a job of the schedule. The master makes a job id of its own for it.
+// scheduled waits for a return of a job of the schedule. The master creates the job id for it.
 func (c *minionUnderStock) scheduled(name string) map[string]any {
 	c.t.Helper()
 	for mark := c.bus.mark(); ; {
@@ -70,7 +70,8 @@ func (c *minionUnderStock) beaconEvents() {
 	}
 }
 
-// manageSchedule adds a job as a stock master's command and changes it with stock's salt-call beside our minion, and ours.
+// manageSchedule adds a job with a stock master's command, and changes it with stock's salt-call, and brine's, next
+// to brine's minion.
 func (c *minionUnderStock) manageSchedule() {
 	added, _ := c.cmd(c.id, "schedule.add", "added", map[string]any{"__kwarg__": true, "function": "test.echo", "job_args": []any{"x"}, "seconds": 2}).(map[string]any)
 	if added["comment"] != "Added job: added to schedule." {
@@ -104,7 +105,7 @@ func (c *minionUnderStock) manageSchedule() {
 	}
 }
 
-// keptReturns asks with stock's salt command for a returner.
+// keptReturns runs stock's salt command with returners and checks the returns that they store.
 func (c *minionUnderStock) keptReturns(kept string) {
 	salt := stock(c.t, c.line, "salt")
 	output(c.t, salt, "-c", filepath.Dir(c.config()), "--return", "rawfile_json,nosuch", "ours", "test.echo", "kept here")

@@ -22,8 +22,8 @@ import (
 	"github.com/brine-salt/brine/internal/python/shlex"
 )
 
-// TestFlagsOfSalt gives options of the command line to stock's salt and to ours, before one master with two of our
-// minions. Standard output and the exit code are the same. DIR is the site's directory.
+// TestFlagsOfSalt runs stock's salt and brine's with options of the command line, on one master with two of brine's
+// minions. Standard output and the exit code must be the same. DIR is the site's directory.
 func TestFlagsOfSalt(t *testing.T) {
 	inTurn(t)
 	t.Parallel()
@@ -81,7 +81,7 @@ func TestFlagsOfSalt(t *testing.T) {
 	}
 	equalFiles(t, m.dir+"/stock.out", m.dir+"/ours.out")
 
-	// Stock forgets the options of the command line here, the configuration's directory among them.
+	// Here stock ignores the options of the command line, including the configuration directory.
 	piped := "--config-dir=" + m.dir + "/etc\ntest.arg\na\nb c"
 	fromInput := func(program string) string {
 		cmd := exec.Command(program, "-c", m.dir+"/etc", "--args-stdin", "web1")
@@ -103,12 +103,13 @@ func TestFlagsOfSalt(t *testing.T) {
 	}
 }
 
-// tries is how often stock's salt is asked again if its answer is another one than ours. On a busy machine its client
-// gives up a request, or loses an answer, now and then.
+// tries is how often stock's salt is run again if its output differs from brine's. On a busy machine its client
+// sometimes gives up a request or loses an answer.
 const tries = 4
 
-// sameProgram runs a program of stock's, in the driver, and ours with the same arguments, and compares. In a command
-// line, DIR is a directory with the configuration in DIR/etc and WHO is "stock" or "ours". It returns ours.
+// sameProgram runs a program of stock, in the driver, and that of brine with the same arguments, and compares the
+// results. In a command line, DIR is a directory with the configuration in DIR/etc, and WHO is "stock" or "ours". It
+// returns the result of brine's program.
 func sameProgram(t *testing.T, d *driver, dir, line string) *called {
 	t.Helper()
 	run := func(who string) (string, []string) {
@@ -151,7 +152,7 @@ func sameProgram(t *testing.T, d *driver, dir, line string) *called {
 	return have
 }
 
-// withoutIDs takes job ids and times out of an output, and brings the parts for several minions into order.
+// withoutIDs removes job ids and times from an output, and sorts the parts for several minions.
 func withoutIDs(s string) string {
 	s = regexp.MustCompile(`\b20\d{18}\b`).ReplaceAllString(s, "JID")
 	s = regexp.MustCompile(`(Started|Duration|Total run time): +[^\n]*`).ReplaceAllString(s, "$1:")
@@ -160,7 +161,7 @@ func withoutIDs(s string) string {
 	return s
 }
 
-// equalFiles compares what stock and ours wrote.
+// equalFiles compares the files that stock and brine wrote.
 func equalFiles(t *testing.T, theirs, mine string) {
 	t.Helper()
 	want, err := os.ReadFile(theirs)
@@ -176,7 +177,7 @@ func equalFiles(t *testing.T, theirs, mine string) {
 	}
 }
 
-// TestFlagsOfCall does the same with salt-call, on a host without a master and under one.
+// TestFlagsOfCall does the same for salt-call, on a host without a master and under a master.
 func TestFlagsOfCall(t *testing.T) {
 	inTurn(t)
 	t.Parallel()
@@ -220,12 +221,12 @@ func TestFlagsOfCall(t *testing.T) {
 	for _, list := range []string{"[nope]", "sudo", "[direct_call, nope]"} {
 		got := ourCallRaw(t, "-c", dir+"/etc", "--local", "-l", "error", "--module-executors="+list, "test.ping")
 		want := stockCallRaw(t, d, "-c", dir+"/etc", "--local", "-l", "error", "--module-executors="+list, "test.ping")
-		want.Out, got.Out = "", "" // how to use test.ping
+		want.Out, got.Out = "", "" // the usage of test.ping
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("executors %s (-stock +ours):\n%s", list, diff)
 		}
 	}
-	// Stock has a plugin in Python for these, or a proxy; ours says that it does nothing.
+	// For these options stock has a plugin in Python or a proxy. Brine logs that they have no effect.
 	for flag, value := range map[string]string{"--executor-opts": "={a: 1}", "--proxyid": "=p", "--enable-profiling": ""} {
 		cmd := exec.Command(ours("salt-call"), "-c", dir+"/etc", "-l", "warning", "--local", flag+value, "test.ping")
 		out, err := cmd.CombinedOutput()
@@ -234,7 +235,8 @@ func TestFlagsOfCall(t *testing.T) {
 		}
 	}
 	cmd := exec.Command(ours("salt-call"), "-c", dir+"/etc", "--local", "--out=json", "--args-stdin")
-	cmd.Stdin = strings.NewReader("test.echo\nb c") // stock's loses the configuration here, and waits for a master called salt
+	// Stock loses the configuration here, and waits for a master named salt.
+	cmd.Stdin = strings.NewReader("test.echo\nb c")
 	out, err := cmd.Output()
 	m.equal("{\n    \"local\": \"b c\"\n}\n<nil>", fmt.Sprint(string(out), err))
 	docs, code := output(t, ours("salt-call"), "-c", dir+"/etc", "--local", "--doc", "test.ping")
@@ -243,7 +245,7 @@ func TestFlagsOfCall(t *testing.T) {
 	}
 }
 
-// TestFlagsOfKey does the same with salt-key: each works on keys of its own that were the same before.
+// TestFlagsOfKey does the same for salt-key. Each program works on its own copy of the same keys.
 func TestFlagsOfKey(t *testing.T) {
 	inTurn(t)
 	t.Parallel()
@@ -312,7 +314,7 @@ func TestFlagsOfKey(t *testing.T) {
 	}
 }
 
-// namesIn lists the files of a folder with their modes.
+// namesIn returns the files of a directory with their modes.
 func namesIn(dir string) map[string]string {
 	list, _ := os.ReadDir(dir)
 	out := map[string]string{}
@@ -324,8 +326,8 @@ func namesIn(dir string) map[string]string {
 	return out
 }
 
-// TestFlagsOfDaemons starts salt-minion and salt-master in the background, stock's and ours: the program ends with 0, the
-// process goes on as the user that was asked for, and logs to the file, at the level, that were asked for.
+// TestFlagsOfDaemons starts salt-minion and salt-master in the background, stock's and brine's. The program must exit
+// with 0, and the process must run as the given user and log to the given file at the given level.
 func TestFlagsOfDaemons(t *testing.T) {
 	inTurn(t)
 	for _, program := range []string{"salt-minion", "salt-master"} {
@@ -341,7 +343,7 @@ func TestFlagsOfDaemons(t *testing.T) {
 			for _, flag := range []string{"--version", "--help"} {
 				theirs, code := output(t, stock(t, "3007", program), flag)
 				mine, own := output(t, ours(program), flag)
-				theirs, _, _ = strings.Cut(theirs, "(") // the name of stock's release
+				theirs, _, _ = strings.Cut(theirs, "(") // without the name of stock's release
 				mine, _, _ = strings.Cut(mine, "(")
 				if theirs != mine || code != own {
 					t.Errorf("%s %s: %d %q, ours %d %q", program, flag, code, theirs, own, mine)
@@ -349,7 +351,7 @@ func TestFlagsOfDaemons(t *testing.T) {
 			}
 		})
 	}
-	// The libraries differ; the names of the parts and the release do not.
+	// The libraries differ, but the names of the parts and the release must be the same.
 	heads := regexp.MustCompile(`(?m)^(Salt Version:|System Versions:|Dependency Versions:| +Salt: \S+| +machine: .*| +system: .*)$`)
 	for _, program := range []string{"salt-minion", "salt-call", "salt-master", "salt", "salt-key"} {
 		theirs, _ := output(t, stock(t, "3007", program), "--versions-report")
@@ -358,7 +360,7 @@ func TestFlagsOfDaemons(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s --versions-report (-stock +ours):\n%s", program, diff)
 		}
-		// Ours lists the modules that it is built from.
+		// Brine lists the modules from which it is built.
 		info, err := buildinfo.ReadFile(ours(program))
 		if err != nil {
 			t.Fatal(err)
@@ -385,7 +387,7 @@ func trimmed(list []string) []string {
 	return list
 }
 
-// daemonSeen is what is seen of a daemon of stock or ours that was started with options.
+// daemonSeen returns the observable state of a daemon of stock or brine that was started with options.
 func daemonSeen(t *testing.T, program, who string) map[string]any {
 	s := newSite(t, "zeromq", "")
 	conf, name := filepath.Dir(s.config()), "master"
@@ -431,7 +433,7 @@ func daemonSeen(t *testing.T, program, who string) map[string]any {
 		name + ".log": exists(root + "/" + name + ".log")}
 }
 
-// ownSession is the session of this test.
+// ownSession returns the session id of this test.
 func ownSession(t *testing.T) string {
 	t.Helper()
 	stat, err := os.ReadFile("/proc/self/stat")

@@ -9,7 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestGitfsEvents: a fetch that brought something is told by stock's master (over GitPython) and by ours with the same event.
+// TestGitfsEvents checks that stock's master (with GitPython) and brine's fire the same event after a fetch that
+// brought changes.
 func TestGitfsEvents(t *testing.T) {
 	t.Parallel()
 	repo := tempDir(t)

@@ -27,20 +27,20 @@ import (
 	"github.com/brine-salt/brine/internal/testkit/testsalt"
 )
 
-// patience is how long a test waits for something that should happen; reaching it fails the test.
+// patience is how long a test waits for an expected event before it fails.
 const patience = 3 * time.Minute
 
-// bin is where TestMain puts our programs.
+// bin is the directory in which TestMain builds brine's programs.
 var bin string
 
 func TestMain(m *testing.M) {
 	os.Exit(run(m))
 }
 
-// ownNamespace is the name of a network namespace of these tests; the number is the process that made it.
+// ownNamespace matches the name of a network namespace of these tests. The number is the process that created it.
 var ownNamespace = regexp.MustCompile(`^brine([0-9]+)`)
 
-// removeLeftNamespaces removes the network namespaces, and with them the cables, of test processes that were killed.
+// removeLeftNamespaces removes the network namespaces of test processes that were killed, and their cables.
 func removeLeftNamespaces() {
 	list, _ := os.ReadDir("/run/netns")
 	for _, e := range list {
@@ -81,8 +81,9 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// ownHome gives the programs that tests run a user's directory of their own: they keep things there and find them later,
-// such as tokens of salt -T. What go has in the real one it finds by its variables.
+// ownHome gives the programs that tests run a separate home directory, because they store files there, such as the
+// tokens of salt -T, and find them later. The go command finds its caches in the real home directory by environment
+// variables.
 func ownHome(dir string) error {
 	for _, name := range []string{"GOCACHE", "GOMODCACHE"} {
 		out, err := exec.Command("go", "env", name).Output()
@@ -96,8 +97,8 @@ func ownHome(dir string) error {
 	return errors.Join(os.Mkdir(dir, 0o700), os.Setenv("HOME", dir))
 }
 
-// inTurn skips a long comparison of command lines that is due in another run of continuous integration, as the cases of
-// modules and states are (see testsalt.InShare). Without BRINE_SHARE each one runs.
+// inTurn skips a long comparison of command lines that is scheduled for another run of continuous integration, like
+// the cases of modules and states (see testsalt.InShare). Without BRINE_SHARE every comparison runs.
 func inTurn(t *testing.T) {
 	t.Helper()
 	if !testsalt.InShare(t, "commands/"+t.Name()) {
@@ -105,7 +106,7 @@ func inTurn(t *testing.T) {
 	}
 }
 
-// stock is the path of a program of a stock release line.
+// stock returns the path of a program of a stock release line.
 func stock(t *testing.T, line, program string) string {
 	t.Helper()
 	venv := os.Getenv("BRINE_SALT_" + line)
@@ -115,10 +116,10 @@ func stock(t *testing.T, line, program string) string {
 	return filepath.Join(venv, "bin", program)
 }
 
-// ours is the path of one of our programs.
+// ours returns the path of one of brine's programs.
 func ours(program string) string { return filepath.Join(bin, program) }
 
-// process is a program under test. Its output goes to a file that is shown when the test fails.
+// process is a program under test. Its output is written to a file that is shown if the test fails.
 type process struct {
 	t    *testing.T
 	name string
@@ -127,7 +128,7 @@ type process struct {
 	done chan struct{}
 }
 
-// start runs a program in a process group of its own and ends the whole group with the test.
+// start runs a program in a separate process group, and ends the whole group at the end of the test.
 func start(t *testing.T, name string, args ...string) *process {
 	t.Helper()
 	file, err := os.CreateTemp(t.TempDir(), "log")
@@ -154,13 +155,13 @@ func start(t *testing.T, name string, args ...string) *process {
 	return p
 }
 
-// kill ends the process and everything it started, at once.
+// kill kills the process and everything that it started.
 func (p *process) kill() {
 	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
 	<-p.done
 }
 
-// stop asks the process to end and waits for it.
+// stop sends the process SIGTERM and waits for its end.
 func (p *process) stop() {
 	p.t.Helper()
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
@@ -171,7 +172,7 @@ func (p *process) stop() {
 	p.kill()
 }
 
-// wait waits for the process to end and gives its exit code.
+// wait waits for the process to end and returns its exit code.
 func (p *process) wait() int {
 	p.t.Helper()
 	select {
@@ -190,8 +191,9 @@ func tail(file string) string {
 	return string(b)
 }
 
-// await polls other processes' state, which announces nothing, until cond holds. What takes long to ask for, such as what a program of
-// its own says, is asked for less often, since others need the processor to come to that state.
+// await polls the state of other processes, which send no notification, until cond holds. A condition that takes long
+// to check, such as the output of a program, is checked less often, because the others need the processor to reach
+// that state.
 func await(t *testing.T, what string, cond func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); time.Now().Before(end); {
@@ -204,11 +206,11 @@ func await(t *testing.T, what string, cond func() bool) {
 	t.Fatalf("waited %s in vain: %s", patience, what)
 }
 
-// homes are the users' directories of running tests.
+// homes are the home directories of running tests.
 var homes sync.Map
 
-// homeOf is the user's directory of a test's programs. A token that one of them leaves there logs in the next: programs of
-// a test that runs beside it must not find it.
+// homeOf returns the home directory of a test's programs. A token that one program stores there logs in the next one,
+// so the programs of other running tests must not find it.
 func homeOf(t *testing.T) string {
 	t.Helper()
 	if dir, ok := homes.Load(t); ok {
@@ -220,7 +222,7 @@ func homeOf(t *testing.T) string {
 	return dir
 }
 
-// output runs a program to its end and gives what it printed and its exit code.
+// output runs a program to its end and returns its output and exit code.
 func output(t *testing.T, name string, args ...string) (stdout string, code int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -247,7 +249,7 @@ func tailText(s string) string {
 	return s
 }
 
-// tempDir is a directory with a path short enough for the sockets below it.
+// tempDir creates a directory whose path is short enough for the sockets below it.
 func tempDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "brine-")
@@ -268,7 +270,7 @@ func write(t *testing.T, file, text string) {
 	}
 }
 
-// site is the place of one master: its directories, ports and file and pillar trees.
+// site is the directories, the ports, and the file and pillar trees of one master.
 type site struct {
 	dir       string
 	transport string
@@ -323,13 +325,13 @@ says:
 `, dir)
 }
 
-// sleep is a command that sleeps for so many seconds and that no other site's processes have.
+// sleep returns a command that sleeps for the given number of seconds and that no other site's processes run.
 func (s *site) sleep(seconds int) string { return fmt.Sprintf("sleep %d.%06d", seconds, s.ret) }
 
 func (s *site) config() string { return s.dir + "/etc/master" }
 
-// minion writes a minion's configuration and gives its directory. A stock minion that has lost its master once looks after it
-// every master_alive_interval seconds from then on, each time with a process of its own; the default is 0.
+// minion writes a minion's configuration and returns its directory. A stock minion that has once lost its master
+// checks it every master_alive_interval seconds from then on, each time with a separate process. The default is 0.
 func (s *site) minion(t *testing.T, id, extra string) string {
 	t.Helper()
 	dir := s.dir + "/" + id
@@ -363,14 +365,14 @@ user: root
 	return dir + "/etc"
 }
 
-// driver is the long-lived Python process beside a stock master (driver.py).
+// driver is the long-running Python process for a stock master (driver.py).
 type driver struct {
 	t      *testing.T
 	in     io.WriteCloser
 	out    *bufio.Reader
 	cmd    *exec.Cmd
 	stderr string
-	home   string // the user's directory of the programs that it runs
+	home   string // the home directory of the programs that it runs
 }
 
 func pythonDriver(t *testing.T, line, mode, config string) *driver {
@@ -422,7 +424,7 @@ func (d *driver) read(v any) {
 // query is one request to the driver.
 type query map[string]any
 
-// call sends a request and gives its answer, or the error text of the exception.
+// call sends a request and returns its answer, or the error text of the exception.
 func (d *driver) call(op string, q query) (any, string) {
 	d.t.Helper()
 	if q == nil {
@@ -444,7 +446,7 @@ func (d *driver) call(op string, q query) (any, string) {
 	return reply.OK, reply.Error
 }
 
-// must is call for requests that have to succeed.
+// must is call for requests that must succeed.
 func (d *driver) must(op string, q query) any {
 	d.t.Helper()
 	v, errText := d.call(op, q)
@@ -471,7 +473,7 @@ type bus struct {
 
 func listen(t *testing.T, line, config string) *bus { return listenAs(t, line, "events", config) }
 
-// listenAs is listen in a mode of the driver.
+// listenAs is listen with another mode of the driver.
 func listenAs(t *testing.T, line, mode, config string) *bus {
 	t.Helper()
 	b := &bus{t: t, driver: pythonDriver(t, line, mode, config), more: make(chan struct{})}
@@ -495,21 +497,21 @@ func listenAs(t *testing.T, line, mode, config string) *bus {
 	return b
 }
 
-// mark is the number of events so far, for wait.
+// mark returns the number of events so far, for wait.
 func (b *bus) mark() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.events)
 }
 
-// since are the events after a mark.
+// since returns the events after a mark.
 func (b *bus) since(mark int) []event {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.events[min(mark, len(b.events)):])
 }
 
-// last is the newest event with a tag, an empty one if there was none.
+// last returns the newest event with a tag, or an empty event if there is none.
 func (b *bus) last(tag string) event {
 	for _, e := range slices.Backward(b.since(0)) {
 		if e.Tag == tag {
@@ -519,7 +521,7 @@ func (b *bus) last(tag string) event {
 	return event{}
 }
 
-// wait gives the first event since mark whose tag matches the pattern (path.Match with * over slashes as one word).
+// wait returns the first event since mark whose tag matches the pattern of path.Match.
 func (b *bus) wait(mark int, pattern string) event {
 	b.t.Helper()
 	return b.first(mark, func(e event) bool {
@@ -528,7 +530,8 @@ func (b *bus) wait(mark int, pattern string) event {
 	}, pattern)
 }
 
-// first gives the first event since mark that is the one; what names it if there is none.
+// first returns the first event since mark for which is returns true. what describes the event in the error if none
+// arrives.
 func (b *bus) first(mark int, is func(event) bool, what ...string) event {
 	b.t.Helper()
 	deadline := time.After(patience)
@@ -552,8 +555,8 @@ func (b *bus) first(mark int, is func(event) bool, what ...string) event {
 // stockMaster is a running stock master with its driver and bus.
 type stockMaster struct {
 	*site
-	t    *testing.T // of the step that runs
-	root *testing.T // of the whole pair; what a step starts lives as long
+	t    *testing.T // of the running step
+	root *testing.T // of the whole pair; processes that a step starts run until its end
 	line string
 	proc *process
 	*driver
@@ -567,7 +570,7 @@ func startStockMaster(t *testing.T, line, transport, extra string) *stockMaster 
 	return m
 }
 
-// up starts the master and everything that talks to it.
+// up starts the master and its driver and bus.
 func (m *stockMaster) up() {
 	m.t.Helper()
 	m.proc = start(m.root, stock(m.t, m.line, "salt-master"), "-c", filepath.Dir(m.config()))
@@ -575,13 +578,13 @@ func (m *stockMaster) up() {
 		return listening(m.ret) && listening(m.pub) && exists(m.dir+"/run/master_event_pub.ipc")
 	})
 	if m.driver == nil {
-		m.driver = pythonDriver(m.root, m.line, "calls", m.config()) // it connects anew for every call
+		m.driver = pythonDriver(m.root, m.line, "calls", m.config()) // it connects again for every call
 	}
 	m.bus = listen(m.root, m.line, m.config())
 	m.driver.t, m.bus.t = m.t, m.t
 }
 
-// down ends the master, at once or politely.
+// down ends the master, with SIGKILL or in an orderly way.
 func (m *stockMaster) down(kill bool) {
 	m.t.Helper()
 	if !kill {
@@ -610,19 +613,19 @@ func exists(file string) bool {
 // full is one minion's full return.
 type full struct{ Ret, Retcode any }
 
-// cmd runs a function on one minion and gives its return.
+// cmd runs a function on one minion and returns its result.
 func (m *stockMaster) cmd(id, fun string, args ...any) any {
 	m.t.Helper()
 	return m.run(query{"tgt": id, "fun": fun, "arg": args})[id].Ret
 }
 
-// run runs a job and gives the returns by minion.
+// run runs a job and returns the returns by minion.
 func (m *stockMaster) run(q query) map[string]full {
 	m.t.Helper()
 	reply, _ := m.must("cmd", q).(map[string]any)
 	returns := map[string]full{}
 	for id, v := range reply {
-		// A minion that did not answer has False.
+		// The value for a minion that did not answer is False.
 		if ret, ok := v.(map[string]any); ok {
 			returns[id] = full{Ret: ret["ret"], Retcode: ret["retcode"]}
 		}
@@ -630,7 +633,7 @@ func (m *stockMaster) run(q query) map[string]full {
 	return returns
 }
 
-// publish starts a job and gives its id.
+// publish publishes a job and returns its id.
 func (m *stockMaster) publish(q query) string {
 	m.t.Helper()
 	reply, _ := m.must("pub", q).(map[string]any)
@@ -641,7 +644,7 @@ func (m *stockMaster) publish(q query) string {
 	return jid
 }
 
-// keys lists the ids in a folder of the master's keys: minions, minions_pre, minions_rejected, minions_denied.
+// keys returns the ids in a directory of the master's keys: minions, minions_pre, minions_rejected or minions_denied.
 func (m *stockMaster) keys(folder string) []string {
 	m.t.Helper()
 	lists, _ := m.must("keys", nil).(map[string]any)

@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// output2 collects what a process writes.
+// output2 collects the output of a process.
 type output2 struct {
 	mu sync.Mutex
 	b  bytes.Buffer // guarded by mu
@@ -35,8 +35,8 @@ func (o *output2) String() string {
 	return o.b.String()
 }
 
-// TestInterrupted ends the commands of stock and ours with Ctrl-c and with SIGTERM while they wait, and compares what they print
-// and their exit codes.
+// TestInterrupted ends the commands of stock and brine with Ctrl-C and with SIGTERM while they wait, and compares
+// their output and exit codes.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	m := startStockMaster(t, "3007", "zeromq", "auto_accept: False\n")
@@ -48,7 +48,7 @@ func TestInterrupted(t *testing.T) {
 	start(t, ours("salt-minion"), "-c", m.minion(t, "web2", ""))
 	await(t, "a key is pending", func() bool { return exists(m.dir + "/pki/minions_pre/web2") })
 	local := m.minion(t, "web3", "file_client: local\n")
-	// onBus reports whether an event of such a tag has arrived since a program started.
+	// onBus returns a function that reports whether an event with a matching tag has arrived since a program started.
 	onBus := func(pattern string) func(from int, shown string) bool {
 		return func(from int, _ string) bool {
 			for _, e := range m.bus.since(from) {
@@ -102,12 +102,13 @@ func TestInterrupted(t *testing.T) {
 					t.Fatal(err)
 				}
 				await(t, c.line+" waits", func() bool { return c.waits(from, out.String()) })
-				time.Sleep(time.Second) // the event comes before stock's client keeps the job's id
+				time.Sleep(time.Second) // the event is fired before stock's client stores the job's id
 				_ = syscall.Kill(-cmd.Process.Pid, sig)
 				_ = cmd.Wait()
 				text := regexp.MustCompile(`\d{20}`).ReplaceAllString(out.String(), "JID")
-				text = strings.Replace(text, "[ERROR   ] NoneType: None\n\n", "", 1) // the log of --hard-crash, in stock without a cause
-				// Stock's runner client reports the exit of the signal's handler as an exception of the runner.
+				// The log of --hard-crash, which in stock has no cause.
+				text = strings.Replace(text, "[ERROR   ] NoneType: None\n\n", "", 1)
+				// Stock's runner client reports the exit in the signal's handler as an exception of the runner.
 				text = regexp.MustCompile(`(?s)Exception occurred in runner .*?SystemExit: \d\n(\[INFO    \] Runner completed: JID\n)?`).ReplaceAllString(text, "")
 				return ended{text, cmd.ProcessState.ExitCode()}
 			}

@@ -14,11 +14,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// keyFolders are the folders of a master's keys.
+// keyFolders are the directories of a master's keys.
 var keyFolders = []string{"minions", "minions_pre", "minions_rejected", "minions_denied"}
 
-// TestStatesOfKeys runs each action of salt-key on a key of each state, and on an id that has a denied key beside its own, with
-// each of the flags that include other states. The texts, the exit code and what becomes of each key are those of stock.
+// TestStatesOfKeys runs each action of salt-key on a key in each state, and on an id that has a denied key in
+// addition to its own, with each flag that includes other states. The texts, the exit code and the resulting state of
+// each key must be those of stock.
 func TestStatesOfKeys(t *testing.T) {
 	inTurn(t)
 	t.Parallel()
@@ -67,7 +68,7 @@ func TestStatesOfKeys(t *testing.T) {
 						write(t, dir+"/"+who+"/pki/"+path, texts[key])
 					}
 				}
-				// 3008 makes other fingerprints of the same keys, and another order in JSON.
+				// 3008 computes other fingerprints for the same keys, and has another order in JSON.
 				if line == "3008" && (c == "-F" || strings.HasPrefix(c, "-f") || strings.Contains(c, "json")) {
 					continue
 				}
@@ -75,13 +76,15 @@ func TestStatesOfKeys(t *testing.T) {
 				theirs, mine := keysIn(dir+"/stock/pki", texts), keysIn(dir+"/ours/pki", texts)
 				switch {
 				case strings.HasPrefix(c, "-A --include-denied") && line != "3008":
-					// A denied key that is accepted leaves the old, rejected key of its id, which keeps the minion out. Not with ours and 3008.
+					// In stock before 3008, accepting a denied key leaves the old, rejected key of its id, which
+					// keeps the minion out. In brine and 3008 it does not.
 					if theirs["minions_rejected/rejden"] != "one" || mine["minions_rejected/rejden"] != "" {
 						t.Errorf("%s: the rejected key is %q, ours %q", c, theirs["minions_rejected/rejden"], mine["minions_rejected/rejden"])
 					}
 					delete(theirs, "minions_rejected/rejden")
 				case (strings.HasPrefix(c, "-R --include-denied") || strings.HasPrefix(c, "-r accden")) && line == "3008":
-					// 3008 loses the accepted key if a denied one of the same id is rejected. With ours, as with 3007, it comes back with -d.
+					// 3008 loses the accepted key if a denied one of the same id is rejected. In brine, as in 3007,
+					// -d restores it.
 					if theirs["minions/accden"] != "" || mine["minions/accden"] != "one" {
 						t.Errorf("%s: the accepted key is %q, ours %q", c, theirs["minions/accden"], mine["minions/accden"])
 					}
@@ -95,8 +98,8 @@ func TestStatesOfKeys(t *testing.T) {
 	}
 }
 
-// withoutRepeats leaves each line about a changed key once: stock repeats it for each state that an id is in afterwards, in the
-// order of folders, which is another one in 3008.
+// withoutRepeats keeps each line about a changed key once. Stock repeats it for each state that an id has afterwards,
+// in the order of its directories, which differs in 3008.
 func withoutRepeats(s string) string {
 	at := strings.Index(s, "Key for minion ")
 	if at < 0 {
@@ -107,7 +110,7 @@ func withoutRepeats(s string) string {
 	return s[:at] + strings.Join(slices.Compact(lines), "\n") + "\n"
 }
 
-// keysIn lists the keys of a master by folder and id, with the names of texts.
+// keysIn returns the keys of a master by directory and id. texts has the names of the keys.
 func keysIn(pki string, texts map[string]string) map[string]string {
 	out := map[string]string{}
 	for _, folder := range keyFolders {
@@ -126,8 +129,9 @@ func keysIn(pki string, texts map[string]string) map[string]string {
 	return out
 }
 
-// TestKeyOfAnother starts a minion for whose id the master has accepted another key: stock's and ours, under stock masters and
-// ours. Its key is denied, it says so and ends with stock's code; a deleted key makes it pending.
+// TestKeyOfAnother starts a minion for whose id the master has accepted another key: stock's and brine's, under stock
+// masters and brine's. Its key must be denied, and it must report this and end with stock's exit code. After the
+// accepted key is deleted, the minion must become pending.
 func TestKeyOfAnother(t *testing.T) {
 	inTurn(t)
 	t.Parallel()
@@ -156,7 +160,7 @@ func TestKeyOfAnother(t *testing.T) {
 			at := s.minion(t, "web1", "rejected_retry: false\n")
 			first := start(t, minion, "-c", at, "--disable-keepalive")
 			code := first.wait()
-			if code != 77 && pair.minion != "3008" { // see rejected
+			if code != 77 && pair.minion != "3008" { // reported as rejected
 				t.Errorf("the minion ended with %d", code)
 			}
 			log := readAll(t, first.log)

@@ -14,12 +14,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestLinksOutsideTheRoots applies file.recurse with keep_symlinks by a stock minion, under a stock master and under ours.
-// The tree has links to files and directories inside and outside the file roots, and the master follows links or does not.
+// TestLinksOutsideTheRoots applies file.recurse with keep_symlinks on a stock minion, under a stock master and under
+// brine's. The tree has links to files and directories inside and outside the file roots. The master either follows
+// links or does not.
 func TestLinksOutsideTheRoots(t *testing.T) {
 	for _, follow := range []string{"True", "False"} {
 		t.Run("followsymlinks="+follow, func(t *testing.T) {
-			t.Setenv("PYTHONHASHSEED", "0") // file.recurse goes through sets
+			t.Setenv("PYTHONHASHSEED", "0") // file.recurse iterates over sets
 			place := tempDir(t)
 			write(t, place+"/elsewhere/dir/c.txt", "c\n")
 			write(t, place+"/elsewhere/file", "e\n")
@@ -67,7 +68,7 @@ func linkTree(t *testing.T, s *site, place string) {
 	}
 }
 
-// applyLinks returns what a stock salt-call answers under the site's master, and the trees that its states have made.
+// applyLinks returns the results of a stock salt-call under the site's master, and the trees that its states created.
 func applyLinks(t *testing.T, s *site, place string) any {
 	t.Helper()
 	conf := s.minion(t, "m", "")
@@ -102,7 +103,8 @@ func applyLinks(t *testing.T, s *site, place string) any {
 	return append(all, made)
 }
 
-// sortedComments puts the parts of the states' comments into one order. Stock's is that of a set, another one in each process.
+// sortedComments sorts the parts of the states' comments. Stock's order is that of a set, which differs between
+// processes.
 func sortedComments(v any) any {
 	minion, _ := v.(map[string]any)
 	states, _ := minion["local"].(map[string]any)

@@ -14,8 +14,8 @@ import (
 	"github.com/brine-salt/brine/internal/testkit/freeport"
 )
 
-// TestLocalBus is the minion's event bus on its host: stock programs of every line listen to our minion and fire there, and
-// our salt-call does the same at a stock minion.
+// TestLocalBus checks the minion's event bus on its host: stock programs of every line listen to brine's minion and
+// fire events there, and brine's salt-call does the same with a stock minion.
 func TestLocalBus(t *testing.T) {
 	for _, line := range []string{"3006", "3007", "3008"} {
 		t.Run(line, func(t *testing.T) {
@@ -31,7 +31,7 @@ func TestLocalBus(t *testing.T) {
 			})
 			t.Run("ours/tcp", func(t *testing.T) {
 				if line == "3006" {
-					return // its framing differs, and a client over tcp cannot be told from one of another line
+					return // its framing differs, and a client over tcp does not show its line
 				}
 				t.Parallel()
 				dir := busSite(t, tcpBus(t))
@@ -56,7 +56,7 @@ func tcpBus(t *testing.T) string {
 	return fmt.Sprintf("ipc_mode: tcp\ntcp_pub_port: %d\ntcp_pull_port: %d\n", p[0], p[1])
 }
 
-// busSite is the configuration directory of a minion without master.
+// busSite returns the configuration directory of a minion without a master.
 func busSite(t *testing.T, extra string) string {
 	t.Helper()
 	dir := tempDir(t)
@@ -65,7 +65,7 @@ func busSite(t *testing.T, extra string) string {
 	return dir + "/etc"
 }
 
-// fired is what event.fire answers under salt-call.
+// fired returns the result of event.fire in salt-call.
 func fired(t *testing.T, call, dir string) any {
 	t.Helper()
 	out, _ := output(t, call, "-c", dir, "--local", "--out=json", "event.fire", `{"n": 7, "text": "smørrebrød"}`, "own/tag")
@@ -76,7 +76,8 @@ func fired(t *testing.T, call, dir string) any {
 	return v["local"]
 }
 
-// tryBus sends events both ways through a running minion. With large also one that fills a socket's buffer many times.
+// tryBus sends events in both directions through a running minion. With large it also sends one that is many times
+// the size of a socket's buffer.
 func tryBus(t *testing.T, line, dir, call string, large bool) {
 	t.Helper()
 	config := filepath.Join(dir, "minion")
@@ -107,7 +108,7 @@ func tryBus(t *testing.T, line, dir, call string, large bool) {
 	}
 }
 
-// awaitBus waits for the minion's sockets and listens there.
+// awaitBus waits for the minion's sockets and listens to its events.
 func awaitBus(t *testing.T, line, dir, config string) *bus {
 	t.Helper()
 	b, err := os.ReadFile(config)

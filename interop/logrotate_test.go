@@ -11,8 +11,9 @@ import (
 	"github.com/brine-salt/brine/internal/testkit/prereq"
 )
 
-// logrotateScript is a host in namespaces: the files of the packages, a master that runs as salt, and a minion. Between its jobs
-// logrotate rotates their logs by force. It ends with an error if a log does not go on in the new file, or if a job is in no file.
+// logrotateScript sets up a host in namespaces: the files of the packages, a master that runs as the user salt, and a
+// minion. Between the minion's jobs, logrotate is forced to rotate the logs. The script fails if a log does not
+// continue in the new file, or if a job is in none of the files.
 const logrotateScript = `bin=$1 pkg=$2 dir=$3
 fail() { echo "$1"; ls -l /var/log/salt; tail -n 5 $dir/*.out /var/log/salt/minion /var/log/salt/master; exit 1; }
 until_true() { for i in $(seq 300); do ! eval "$1" || return 0; sleep 0.1; done; fail "waited in vain: $1"; }
@@ -93,8 +94,8 @@ for fun in test.true test.version test.random_hash; do
 done
 `
 
-// TestLogrotate: the logs of a running master and minion go on in new files when logrotate rotates them with the configuration of the
-// packages, as often as it does, and nothing is lost.
+// TestLogrotate checks that the logs of a running master and minion continue in new files whenever logrotate rotates
+// them with the configuration of the packages, and that nothing is lost.
 func TestLogrotate(t *testing.T) {
 	t.Parallel()
 	prereq.Root(t)

@@ -18,7 +18,7 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/zeromq"
 )
 
-// pair is our master and our minion in this process, with real sockets between them.
+// pair runs a master and a minion in this process, with real sockets between them.
 func pair(t testing.TB, opts map[string]any) *master.Master {
 	t.Helper()
 	dir := t.TempDir()
@@ -68,7 +68,7 @@ func pair(t testing.TB, opts map[string]any) *master.Master {
 	case <-time.After(time.Minute):
 		t.Fatal("the minion does not connect")
 	}
-	// The subscription is on its way when the minion says that it is connected.
+	// When the minion reports that it is connected, the master may not have its subscription yet.
 	for end := time.Now().Add(time.Minute); m.Subscribers() == 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the minion does not subscribe")
@@ -88,13 +88,14 @@ func ping(t testing.TB, m *master.Master) {
 	}
 }
 
-// TestPromptReturns: our master tells minions that returns need not be held back, and ours believes it.
+// TestPromptReturns checks that brine's master informs minions that they need not delay returns, and that brine's
+// minion then does not.
 func TestPromptReturns(t *testing.T) {
 	pair(t, map[string]any{"min_return_age": 300_000.0})
 }
 
-// BenchmarkAnswer is a job from our master to our minion and its answer back: encrypted, signed, journalled, returned,
-// stored, over sockets.
+// BenchmarkAnswer measures a job from brine's master to its minion, and the return: encrypted, signed, journalled,
+// returned and stored, over sockets.
 func BenchmarkAnswer(b *testing.B) {
 	m := pair(b, nil)
 	b.ReportAllocs()

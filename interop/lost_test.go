@@ -13,8 +13,8 @@ import (
 	"github.com/brine-salt/brine/master"
 )
 
-// TestOrderIsLostWithTheJournal: a minion that comes back with its key and without its cache, where it notes its jobs, gets no job of before
-// again, which it could not know.
+// TestOrderIsLostWithTheJournal checks that a minion that returns with its key but without its cache, which contains
+// the record of its jobs, does not get an earlier job again: it cannot know that the job ran.
 func TestOrderIsLostWithTheJournal(t *testing.T) {
 	m := embedded(t, master.Options{Jobs: master.JobOptions{Timeout: time.Second,
 		GatherTimeout: time.Second}})

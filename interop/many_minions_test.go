@@ -25,8 +25,9 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/zeromq"
 )
 
-// manyMinions is how many minions TestNobodyIsMissed has, how many of them stop, how often all are asked and with which timeout. BRINE_HA=full, which "make soak"
-// sets, is the run whose numbers are published.
+// manyMinions returns how many minions TestNobodyIsMissed has, how many of them are stopped, how often all are
+// queried, and the timeout. With BRINE_HA=full, which "make soak" sets, these are the numbers of the published
+// results.
 func manyMinions() (all, stopped, times int, timeout string) {
 	if os.Getenv("BRINE_HA") == "full" {
 		return 9000, 100, 5, "60"
@@ -34,8 +35,9 @@ func manyMinions() (all, stopped, times int, timeout string) {
 	return 600, 20, 2, "20"
 }
 
-// TestNobodyIsMissed asks minions that are spread over three masters with one database, through one of the masters: salt shows the answer of
-// each and ends with 0, and when some minions are stopped it names each of them on standard error and fails.
+// TestNobodyIsMissed queries minions that are spread over three masters with one database, through one of the
+// masters. salt must show the answer of each minion and exit with 0. If some minions are stopped, it must name each
+// of them on standard error and fail.
 func TestNobodyIsMissed(t *testing.T) {
 	all, stopped, times, timeout := manyMinions()
 	db := testserver.PostgresServer(t)
@@ -92,7 +94,7 @@ func TestNobodyIsMissed(t *testing.T) {
 	}
 }
 
-// askAll runs salt and reads what it printed, which must be one JSON object.
+// askAll runs salt and parses its output, which must be one JSON object.
 func askAll(t *testing.T, args ...string) (got map[string]any, stderr string, code int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
@@ -120,7 +122,7 @@ type runningSwarm struct {
 
 func startSwarm(t *testing.T, o swarm.Options) *runningSwarm {
 	t.Helper()
-	// As many connections as descriptors allow.
+	// As many connections as the descriptors allow.
 	o.Dialer, o.Parallel, o.OneOff = zeromq.New(), 200, 1000
 	s, err := swarm.New(o)
 	if err != nil {

@@ -15,8 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestMasterOnThisHost calls saltutil.runner and saltutil.wheel on a minion that shares its host with a master, ours or stock. Stock's
-// functions load the master's code and work on its directories, ours ask the master; both must have the same to say.
+// TestMasterOnThisHost calls saltutil.runner and saltutil.wheel on a minion on the host of a master, brine's or
+// stock's. Stock's functions load the master's code and use its directories; brine's functions send a request to the
+// master. Both must return the same.
 func TestMasterOnThisHost(t *testing.T) {
 	for _, which := range []string{"ours", "stock"} {
 		t.Run(which, func(t *testing.T) {
@@ -37,7 +38,7 @@ func TestMasterOnThisHost(t *testing.T) {
 				fun  string
 				arg  []any
 				kw   map[string]any
-				only string // with which master; "" is both
+				only string // the kind of master; "" for both
 			}{
 				{fun: "runner", arg: []any{"test.arg"}, kw: map[string]any{"arg": []any{"1", "x=2", "word"}, "kwarg": map[string]any{"foo": "bar"}, "more": "3"}},
 				{fun: "runner", arg: []any{"test.metasyntactic"}, kw: map[string]any{"kwarg": map[string]any{"locality": "uk"}, "full_return": true}},
@@ -74,8 +75,8 @@ func TestMasterOnThisHost(t *testing.T) {
 	}
 }
 
-// TestJobsOfMasterOnThisHost runs jobs through saltutil.cmd and saltutil.cmd_iter on a minion that shares its host with a master, ours or
-// stock. Stock's functions are given the same master.
+// TestJobsOfMasterOnThisHost runs jobs through saltutil.cmd and saltutil.cmd_iter on a minion on the host of a
+// master, brine's or stock's. Stock's functions use the same master.
 func TestJobsOfMasterOnThisHost(t *testing.T) {
 	for _, which := range []string{"ours", "stock"} {
 		t.Run(which, func(t *testing.T) {
@@ -92,7 +93,8 @@ func TestJobsOfMasterOnThisHost(t *testing.T) {
 				oracle = pythonDriver(t, "3007", "calls", s.config())
 			}
 			start(t, ours("salt-minion"), "-c", s.minion(t, "there", ""))
-			// Stock's client looks for the master in the minion's configuration, ours in the master's beside it.
+			// Stock's client finds the master in the minion's configuration; brine's finds it in the master's
+			// configuration next to it.
 			write(t, s.dir+"/etc/minion", fmt.Sprintf("id: here\nroot_dir: %s\nfile_client: local\nenable_fqdns_grains: false\nlog_file: minion.log\nuser: root\n"+
 				"pki_dir: pki\ncachedir: cache\nsock_dir: run\nret_port: %d\npublish_port: %d\ntimeout: 20\n", s.dir, s.ret, s.pub))
 			await(t, "the minion answers", func() bool {
@@ -103,7 +105,7 @@ func TestJobsOfMasterOnThisHost(t *testing.T) {
 			for _, c := range []struct {
 				arg []any
 				kw  map[string]any
-				or  func(any) any // what stock's answer has to become
+				or  func(any) any // changes stock's answer into the expected one
 			}{
 				{arg: []any{"*", "test.ping"}},
 				{arg: []any{"nobody*", "test.ping"}},
@@ -113,7 +115,7 @@ func TestJobsOfMasterOnThisHost(t *testing.T) {
 				{arg: []any{"*", "test.ping"}, kw: map[string]any{"subset": 1, "timeout": 60}},
 				{arg: []any{"*", "test.ping"}, kw: map[string]any{"batch": "50%"}, or: func(v any) any {
 					if m, ok := v.(map[string]any)["there"].(map[string]any); ok {
-						m["retcode"] = 0.0 // which stock leaves out
+						m["retcode"] = 0.0 // which stock does not return
 					}
 					return v
 				}},
@@ -136,7 +138,7 @@ func TestJobsOfMasterOnThisHost(t *testing.T) {
 	}
 }
 
-// TestNoMasterOnThisHost: without a master the functions say so.
+// TestNoMasterOnThisHost checks the errors of the functions on a host without a master.
 func TestNoMasterOnThisHost(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "zeromq", "")
@@ -153,7 +155,7 @@ func TestNoMasterOnThisHost(t *testing.T) {
 	}
 }
 
-// callHere is a call of our salt-call, with what it returned or the last line of its error.
+// callHere calls brine's salt-call and returns the result, or the last line of the error.
 func callHere(t *testing.T, conf, fun string, args []any, kwargs map[string]any) (value any, failure string) {
 	t.Helper()
 	words := []string{"--local", "-c", conf, "--out", "json", "-l", "quiet", fun}
@@ -175,7 +177,7 @@ func callHere(t *testing.T, conf, fun string, args []any, kwargs map[string]any)
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	var ret struct{ Local any }
-	if json.Unmarshal(out, &ret) == nil { // with a return code of 1 where the run was no success
+	if json.Unmarshal(out, &ret) == nil { // with a return code of 1 if the run failed
 		return ret.Local, ""
 	}
 	text := strings.TrimSpace(stderr.String())
@@ -188,8 +190,8 @@ func callHere(t *testing.T, conf, fun string, args []any, kwargs map[string]any)
 	return nil, text[strings.LastIndex(text, "\n")+1:]
 }
 
-// plainCall leaves out what no two runs share: job id, time, traceback and our words of documentation. And who called: stock does not
-// know, a master does.
+// plainCall removes the data that differs between runs: the job id, the time, the traceback and brine's own
+// documentation. It also removes the caller, which stock does not know but a master does.
 func plainCall(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -197,7 +199,7 @@ func plainCall(v any) any {
 			delete(v, "jid")
 			delete(v, "_stamp")
 			delete(v, "user")
-			// Stock counts the job's own fields among the arguments of a function that takes any.
+			// Stock includes the job's own fields in the arguments of a function that accepts any.
 			delete(v, "fun_args")
 		}
 		for k, x := range v {

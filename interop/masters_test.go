@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// TestSeveralMasters is our minion with two stock masters at once, and with one of two at a time: one is killed, the other
-// goes on, and it comes back.
+// TestSeveralMasters runs a minion of brine with two stock masters at once, and another one that uses one of two. One
+// master is killed, the other one continues, and the first one returns.
 func TestSeveralMasters(t *testing.T) {
 	t.Parallel()
 	one := startStockMaster(t, "3007", "zeromq", "auto_accept: True")
 	two := startStockMaster(t, "3007", "zeromq", "auto_accept: True")
-	// Masters of one minion share their key, as Salt wants it.
+	// The masters of one minion share their key, as Salt requires.
 	two.down(false)
 	for _, file := range []string{"master.pem", "master.pub"} {
 		copyFile(t, one.dir+"/pki/"+file, two.dir+"/pki/"+file)
@@ -50,8 +50,8 @@ func TestSeveralMasters(t *testing.T) {
 	}
 }
 
-// TestExternalAuth is a user of a stock master's external_auth, with a password and with the token that it got: what the
-// minion sees of it is the user.
+// TestExternalAuth runs jobs as a user of a stock master's external_auth, with a password and with a token. The
+// minion must see the user.
 func TestExternalAuth(t *testing.T) {
 	t.Parallel()
 	m := startStockMaster(t, "3007", "zeromq", "auto_accept: True\nexternal_auth:\n  sharedsecret:\n    ann:\n      - ours:\n        - test.*\nsharedsecret: hush\n")

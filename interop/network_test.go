@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// network is two network namespaces, joined by a cable that can be cut: a minion's with its own /etc/hosts, and a master's with two
-// addresses.
+// network is two network namespaces connected by a cable that can be cut: one of a minion, with its own /etc/hosts,
+// and one of a master, with two addresses.
 type network struct {
 	t              *testing.T
 	minion, master string
@@ -26,7 +26,7 @@ const (
 	newAddress = "10.213.7.3"
 )
 
-// networks counts those of this process.
+// networks counts the networks of this process.
 var networks atomic.Int64
 
 func newNetwork(t *testing.T) *network {
@@ -44,7 +44,7 @@ func newNetwork(t *testing.T) *network {
 		_ = exec.Command("ip", "netns", "del", n.minion).Run()
 		_ = exec.Command("ip", "netns", "del", n.master).Run()
 		_ = os.RemoveAll("/etc/netns/" + n.minion)
-		_ = os.Remove("/etc/netns") // if nobody else has something there
+		_ = os.Remove("/etc/netns") // unless it contains files of others
 	})
 	write(t, n.hosts, "127.0.0.1 localhost\n")
 	n.point(oldAddress)
@@ -75,7 +75,8 @@ func (n *network) ip(line string) {
 	}
 }
 
-// point makes the master's name lead to an address. The file keeps its inode: namespaces see it through a mount.
+// point makes the master's name lead to an address. The file keeps its inode, because namespaces see it through a
+// mount.
 func (n *network) point(address string) {
 	n.t.Helper()
 	if err := os.WriteFile(n.hosts, []byte("127.0.0.1 localhost\n"+address+" moving.test\n"), 0o644); err != nil {
@@ -83,12 +84,12 @@ func (n *network) point(address string) {
 	}
 }
 
-// in is a command in a namespace.
+// in returns the arguments of ip that run a command in a namespace.
 func (n *network) in(ns string, command ...string) []string {
 	return append([]string{"netns", "exec", ns}, command...)
 }
 
-// site is a master at an address, and how to ask it.
+// site creates the configuration of a master at an address.
 func (n *network) site(address string) *site {
 	n.t.Helper()
 	s := newSite(n.t, "zeromq", "auto_accept: True")
@@ -102,15 +103,15 @@ func (n *network) site(address string) *site {
 	return s
 }
 
-// answers reports whether the minion answers a ping of a master.
+// answers reports whether the minion answers a ping from a master.
 func (n *network) answers(s *site, id string) bool {
 	n.t.Helper()
 	out, _ := output(n.t, "ip", n.in(n.master, ours("salt"), "-c", s.dir+"/etc", "--out=json", "--static", "-t", "3", id, "test.ping")...)
 	return strings.Contains(out, "true")
 }
 
-// TestNetwork is what happens to a minion on the way to its master: a path that is dead without a word, and a name that moves while
-// the old address goes on to work.
+// TestNetwork checks faults between a minion and its master: a path on which packets are lost without notice, and a
+// name that changes while the old address still works.
 func TestNetwork(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t)

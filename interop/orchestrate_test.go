@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// orchestration is a tree of orchestrations for a master with the minions web1 and web2.
+// orchestration returns a tree of orchestrations for a master with the minions web1 and web2.
 func orchestration(dir string) map[string]string {
 	return map[string]string{
 		"orch/all.sls": `
@@ -96,7 +96,7 @@ on failure:
 	}
 }
 
-// TestOrchestrate runs orchestrations with stock's salt-run and with ours on one stock master.
+// TestOrchestrate runs orchestrations with stock's salt-run and with brine's on one stock master.
 func TestOrchestrate(t *testing.T) {
 	t.Parallel()
 	m := startStockMaster(t, "3007", "zeromq", "auto_accept: True\n")
@@ -141,7 +141,7 @@ func TestOrchestrate(t *testing.T) {
 			t.Errorf("%s: exit codes %d and %d (-stock +ours):\n%s", strings.Join(args, " "), want, code, diff)
 		}
 	}
-	// What people read, and how the programs end.
+	// The output for users, and the exit codes.
 	for _, args := range [][]string{{"state.orch", "orch.one"}, {"state.orchestrate_single", "test.nop", "x"}} {
 		run := func(program string) (string, int) {
 			return output(t, program, append([]string{"-c", m.dir + "/etc"}, args...)...)
@@ -156,7 +156,7 @@ func TestOrchestrate(t *testing.T) {
 	parallelRunners(t, m)
 }
 
-// parallelRunners: in stock 3007 this state always ends with an exception.
+// parallelRunners runs a state that always ends with an exception in stock 3007, so it is not compared.
 func parallelRunners(t *testing.T, m *stockMaster) {
 	t.Helper()
 	write(t, m.dir+"/srv/orch/parallel.sls", `
@@ -174,7 +174,7 @@ several:
 	}
 }
 
-// waitForEvents: an orchestration that waits for minions, and salt-run state.event.
+// waitForEvents runs an orchestration that waits for events, and salt-run state.event.
 func waitForEvents(t *testing.T, m *stockMaster) {
 	t.Helper()
 	write(t, m.dir+"/srv/orch/wait.sls", `
@@ -186,7 +186,7 @@ wait:
 `)
 	watch := start(t, ours("salt-run"), "-c", m.dir+"/etc", "state.event", "my/b/*", "count=1")
 	p := start(t, ours("salt-run"), "-c", m.dir+"/etc", "--out", "json", "state.orch", "orch.wait")
-	// Nobody knows when they listen, so the events come until they have ended.
+	// It is unknown when the two programs listen, so events are sent until both have ended.
 	await(t, "the waiting ends", func() bool {
 		for _, id := range []string{"a", "b", "c"} {
 			m.must("runner", query{"fun": "event.send", "arg": []string{"my/" + id + "/done", fmt.Sprintf(`{"id": "%s"}`, id)}})
@@ -211,7 +211,7 @@ wait:
 	}
 }
 
-// last is the last of several JSON texts: before the result comes what a function reports.
+// last returns the last of several JSON texts. The progress reports of a function precede its result.
 func last(out string) string {
 	d := json.NewDecoder(strings.NewReader(out))
 	text := out
@@ -224,9 +224,9 @@ func last(out string) string {
 	}
 }
 
-// plainOrch takes out of an answer what is different in every run.
+// plainOrch removes the parts of an output that differ between runs.
 func plainOrch(out string) string {
-	// Stock's driver has this on another stream.
+	// Stock's driver prints this on another stream.
 	out = plainRun(strings.ReplaceAll(out, "No minions matched the target. No command was sent, no jid was assigned.\n", ""))
 	for _, r := range [][2]string{
 		{`"(duration|__run_num__)": [0-9.]+`, `"$1": 0`}, {`"start_time": "[0-9:.]+"`, `"start_time": ""`}, {`\d{20}`, "JID"}, {`web2, web1`, "web1, web2"},

@@ -21,7 +21,7 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// contentSLS uses what its order brought along: pillar, a file, another state, and a template.
+// contentSLS uses the content of its order: pillar, a file, another state, and a template.
 const contentSLS = `include:
   - .other
 %[1]s/plain:
@@ -36,8 +36,8 @@ const contentSLS = `include:
       - test: other
 `
 
-// TestOrdersCarryFilesAndPillar: minions of stock and ours do the same with an order's states, script and
-// pillar, and the master keeps no secret argument of either.
+// TestOrdersCarryFilesAndPillar checks that minions of stock and of brine produce the same results from the states,
+// the script and the pillar of an order, and that the master stores no secret argument of either.
 func TestOrdersCarryFilesAndPillar(t *testing.T) {
 	for _, line := range []string{"3006", "3007", "3008", "ours"} {
 		t.Run(line, func(t *testing.T) {
