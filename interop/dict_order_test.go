@@ -69,7 +69,7 @@ func TestOrderOfDictionaries(t *testing.T) {
 				got[i].Out = plainValues(got[i].Out)
 			}
 			if line < "3008" {
-				// Does not have this argument.
+				// The lines before 3008 do not have this argument.
 				args = slices.DeleteFunc(slices.Clone(args), func(a string) bool { return a == "unmask=True" })
 			}
 			want := stockCallRaw(t, d, append([]string{"-c", dir + "/" + line + "/etc", "--out=json"}, args...)...)

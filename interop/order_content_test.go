@@ -77,7 +77,7 @@ type contentRig struct {
 	out, dir string
 }
 
-// call places an order and gives what the minion returned.
+// call places an order and returns what the minion returned.
 func (r *contentRig) call(o master.Order) any {
 	r.t.Helper()
 	o.Tgt, o.TgtType = []string{"m"}, "list"
@@ -117,7 +117,7 @@ func (r *contentRig) states() {
 	if b := read(r.t, filepath.Join(r.out, "rendered")); b != "port=8080 name=web\n" {
 		r.t.Errorf("%q", b)
 	}
-	// It is over: neither pillar nor files are there.
+	// The order has ended: its pillar and files are no longer available.
 	p, _ := payload.Map(r.call(master.Order{ID: "pillar", Job: master.Job{Fun: "pillar.items"}}))
 	app, _ := payload.Map(p["app"]) // Salt 3008 masks the values
 	if d := cmp.Diff([]string{"name"}, slices.Sorted(maps.Keys(app))); d != "" {
@@ -132,7 +132,7 @@ func (r *contentRig) states() {
 	}
 }
 
-// empty reports whether a value is one of Python's that are false.
+// empty reports whether a value is false in Python.
 func empty(v any) bool {
 	switch v := v.(type) {
 	case nil:
@@ -156,7 +156,7 @@ func (r *contentRig) script() {
 	}
 }
 
-// secret: the arguments come back in fun_args of stock minions, and are not kept.
+// secret checks that the arguments of a secret order are not stored, although stock minions return them in fun_args.
 func (r *contentRig) secret() {
 	const canary = "canary-Zx81-argument"
 	target := filepath.Join(r.out, "secret")
@@ -164,7 +164,7 @@ func (r *contentRig) secret() {
 	if b := read(r.t, target); strings.TrimSpace(b) != canary {
 		r.t.Errorf("%q", b)
 	}
-	// A job that tells of the arguments of a secret one while it runs.
+	// While it runs, saltutil.running must not show the arguments of a secret job.
 	wait := filepath.Join(r.out, "go-on")
 	o := master.Order{ID: "secret-2", Secret: true, Job: master.Job{Fun: "cmd.run", Tgt: []string{"m"}, TgtType: "list",
 		Args: []any{"while ! test -e " + wait + "; do sleep 0.1; done # " + canary}, Kwargs: map[string]any{"python_shell": true}}}

@@ -14,9 +14,10 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// TestMeasureOrder bounds what it costs that dictionaries keep the order of their keys: the time and the memory that a
-// job's arguments and its return take more than the same data without order, on both sides, is at most a twentieth of
-// what the whole job takes. Both are measured in this process, one after the other, three times; the median counts.
+// TestMeasureOrder limits the cost of keeping the order of keys in dictionaries. For a job's arguments and its
+// return, on both sides, the additional time and memory compared with the same data without order may be at most a
+// twentieth of those of the whole job. Both are measured in this process, one after the other, three times; the
+// median counts.
 func TestMeasureOrder(t *testing.T) {
 	m := pair(t, nil)
 	for _, c := range []struct {
@@ -24,7 +25,7 @@ func TestMeasureOrder(t *testing.T) {
 		keys int
 	}{{"100 bytes", 5}, {"1 KB", 40}, {"10 KB", 400}} {
 		data := payload.OrderedMap{}
-		for i := range c.keys { // in no order of the names
+		for i := range c.keys { // not in the order of the names
 			data = append(data, payload.Pair{Key: fmt.Sprintf("key%03d", i*7919%1000),
 				Value: payload.OrderedMap{{Key: "z", Value: int64(i)}, {Key: "a", Value: "text"}}})
 		}
@@ -60,8 +61,9 @@ func TestMeasureOrder(t *testing.T) {
 	}
 }
 
-// orderedWay is what one side does with data that keeps its order. The minion reads them, gives the function objects,
-// and packs what the function returns as it is; the master reads the return and stores it, with plain data beside.
+// orderedWay measures the work of one side with data that keeps its order. The minion reads the data, passes objects
+// to the function, and packs the function's result as it is. The master reads the return and stores it, together with
+// plain data.
 func orderedWay(data payload.OrderedMap, minion bool) testing.BenchmarkResult {
 	return oneWay(data, payload.UnmarshalOrdered, func(v any) any {
 		if minion {
@@ -74,7 +76,7 @@ func orderedWay(data payload.OrderedMap, minion bool) testing.BenchmarkResult {
 	})
 }
 
-// plainWay does the same without order.
+// plainWay measures the same work without order.
 func plainWay(data payload.OrderedMap) testing.BenchmarkResult {
 	return oneWay(data, payload.UnmarshalLimits, func(v any) any { return v })
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/brine-salt/brine/master"
 )
 
-// TestOrdersReachStockMinions: store and forward with minions that only know publishes.
+// TestOrdersReachStockMinions checks that orders wait for stock minions, which support only publishes.
 func TestOrdersReachStockMinions(t *testing.T) {
 	for _, line := range []string{"3006", "3007", "3008"} {
 		t.Run(line, func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestOrdersReachStockMinions(t *testing.T) {
 				t.Fatal(got)
 			}
 			if line != "3007" {
-				return // the rest takes long, and is the master's doing
+				return // the rest takes long and depends on the master only
 			}
 			cast(add("long", s.sleep(300)))
 			await(t, "the job is under way", func() bool {
@@ -57,7 +57,7 @@ func TestOrdersReachStockMinions(t *testing.T) {
 			if o, err := m.CancelOrder(soon(t), "long"); err != nil || o.Results["stock"].Status != master.Cancelled {
 				t.Errorf("%+v %v", o, err)
 			}
-			// The minion dies at work; what it did is not done again, and what becomes of it is known.
+			// The minion dies during a job. The job is not run again, and its outcome is known.
 			cast(add("dies", fmt.Sprintf("echo dies >> %s; %s", file, s.sleep(301))))
 			await(t, "the job runs", func() bool { return strings.Contains(read(t, file), "dies") })
 			p.kill()

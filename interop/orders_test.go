@@ -20,7 +20,8 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/zeromq"
 )
 
-// embedded is our master in this process, over ZeroMQ on loopback. It accepts everybody, unless it announces minions (Advertise).
+// embedded returns brine's master in this process, over ZeroMQ on loopback. It accepts every minion, unless it
+// announces minions (Advertise).
 func embedded(t testing.TB, o master.Options) *master.Master {
 	t.Helper()
 	dir := t.TempDir()
@@ -47,7 +48,7 @@ func embedded(t testing.TB, o master.Options) *master.Master {
 
 func portOf(a net.Addr) int { return a.(*net.TCPAddr).Port }
 
-// agent runs our minion under an embedded master until stop is called.
+// agent runs brine's minion under an embedded master until stop is called.
 func agent(t testing.TB, m *master.Master, home string, opts map[string]any, list ...*modules.Module) (stop func()) {
 	t.Helper()
 	if err := os.MkdirAll(home, 0o700); err != nil {
@@ -79,7 +80,7 @@ func agent(t testing.TB, m *master.Master, home string, opts map[string]any, lis
 	return stop
 }
 
-// ledger is a module that writes down what it was told, which shows what ran how often.
+// ledger is a module that records its arguments, to show which jobs ran and how often.
 type ledger struct {
 	mu    sync.Mutex
 	lines []string
@@ -111,7 +112,7 @@ func soon(t testing.TB) context.Context {
 	return ctx
 }
 
-// ended waits for orders and gives what became of them on one minion.
+// ended waits for orders and returns their status on one minion.
 func ended(t testing.TB, m *master.Master, minion string, ids ...string) []string {
 	t.Helper()
 	var out []string
@@ -125,8 +126,8 @@ func ended(t testing.TB, m *master.Master, minion string, ids ...string) []strin
 	return out
 }
 
-// TestOrdersReachOurMinion: what was ordered before the minion existed runs once when it comes, in order; what expired never runs;
-// and nothing runs again when the minion or its connection does.
+// TestOrdersReachOurMinion checks that orders placed before the minion existed run once, in order, when it connects,
+// that an expired order never runs, and that no order runs again after the minion or its connection restarts.
 func TestOrdersReachOurMinion(t *testing.T) {
 	m := embedded(t, master.Options{})
 	var l ledger
@@ -165,7 +166,7 @@ func TestOrdersReachOurMinion(t *testing.T) {
 	}
 }
 
-// TestOrderIsCancelledOnOurMinion: a job that runs is ended.
+// TestOrderIsCancelledOnOurMinion checks that cancelling an order ends the running job.
 func TestOrderIsCancelledOnOurMinion(t *testing.T) {
 	m := embedded(t, master.Options{})
 	begun := make(chan struct{}, 1)
@@ -188,13 +189,14 @@ func TestOrderIsCancelledOnOurMinion(t *testing.T) {
 	if _, err := m.PlaceOrder(soon(t), wait); err != nil {
 		t.Fatal(err)
 	}
-	// On a machine so slow that the deadline passes before it begins, it never runs.
+	// On a slow machine the deadline may pass before the job begins. Then it never runs.
 	if got := ended(t, m, "one", "late"); got[0] != "timed out" && got[0] != "undeliverable" {
 		t.Fatal(got)
 	}
 }
 
-// TestOurMinionJoins: with the configuration that it is announced with a minion joins, and runs what waits.
+// TestOurMinionJoins checks that a minion with the configuration of its announcement joins and runs the pending
+// orders.
 func TestOurMinionJoins(t *testing.T) {
 	m := embedded(t, master.Options{Network: master.NetworkOptions{Advertise: []string{"127.0.0.1"}}})
 	b, err := m.EnsureMinion(soon(t), master.MinionSpec{ID: "one", Grains: map[string]any{"role": "db"}})

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestOurMaster is the matrix of stock minions under our stand-alone master, driven with our salt and salt-key. The bus is
-// read by stock Salt's own event client.
+// TestOurMaster is the matrix of stock minions under brine's stand-alone master, which brine's salt and salt-key
+// control. Stock Salt's own event client reads the bus.
 func TestOurMaster(t *testing.T) {
 	for _, pair := range []struct{ line, transport string }{
 		{"3006", "zeromq"}, {"3007", "zeromq"}, {"3008", "zeromq"},
@@ -55,13 +55,13 @@ func TestOurMaster(t *testing.T) {
 	}
 }
 
-// ourMaster is our stand-alone master and the stock minion under it.
+// ourMaster is brine's stand-alone master and the stock minion under it.
 type ourMaster struct {
 	*site
 	t, root  *testing.T
 	line, id string
 	conf     string
-	events   int // port of the event bus; 0 is a socket
+	events   int // port of the event bus; 0 for a socket
 	proc     *process
 	stock    *process
 	bus      *bus
@@ -84,7 +84,7 @@ func (m *ourMaster) equal(want, got any) {
 	}
 }
 
-// salt runs our salt command and gives the returns by minion, and its exit code.
+// salt runs brine's salt command and returns the results by minion, and the exit code.
 func (m *ourMaster) salt(args ...string) (map[string]any, int) {
 	m.t.Helper()
 	args = append([]string{"-c", filepath.Dir(m.config()), "--out=json", "--static", "-t", "20"}, args...)
@@ -96,7 +96,7 @@ func (m *ourMaster) salt(args ...string) (map[string]any, int) {
 	return v, code
 }
 
-// cmd runs a function on the stock minion and gives its return.
+// cmd runs a function on the stock minion and returns the result.
 func (m *ourMaster) cmd(args ...string) any {
 	m.t.Helper()
 	v, _ := m.salt(append([]string{m.id}, args...)...)
@@ -130,14 +130,15 @@ func (m *ourMaster) pings() bool {
 	return v[m.id] == true
 }
 
-// startMinion starts the stock minion so that it outlives the step.
+// startMinion starts the stock minion. It runs until the end of the whole test and not only of the step.
 func (m *ourMaster) startMinion() {
 	m.t.Helper()
 	m.forgetPID()
 	m.stock = start(m.root, stock(m.t, m.line, "salt-minion"), "-c", m.conf)
 }
 
-// forgetPID removes what a stock minion that was killed left to claim its place: its pid is still a zombie's.
+// forgetPID removes the pid files of a stock minion that was killed. Their process still exists as a zombie, so the
+// next minion would refuse to start.
 func (m *ourMaster) forgetPID() {
 	dir := m.dir + "/" + m.id
 	_ = os.Remove(dir + "/minion.pid")
@@ -168,7 +169,8 @@ func (m *ourMaster) targets() {
 		if target.flag != "" {
 			args = append([]string{target.flag}, args...)
 		}
-		timeout := "5" // nobody is waited for in vain longer than it takes to see that
+		// A target that matches no minion needs only a short wait.
+		timeout := "5"
 		if target.match {
 			timeout = "20"
 		}
@@ -183,7 +185,7 @@ func (m *ourMaster) oddOutput() {
 	m.equal("smørrebrød ☃ 𝄞", m.cmd("cmd.run", "printf 'smørrebrød ☃ 𝄞'"))
 	size := 5_000_000
 	if m.transport == "ws" {
-		size = 3_000_000 // stock's own websocket limit is 4 MiB a message
+		size = 3_000_000 // stock's websocket limit is 4 MiB for a message
 	}
 	big, _ := m.cmd("cmd.run", fmt.Sprintf("head -c %d /dev/zero | tr '\\0' x", size)).(string)
 	if big != strings.Repeat("x", size) {
@@ -193,7 +195,7 @@ func (m *ourMaster) oddOutput() {
 	m.equal(3.0, all["retcode"])
 	m.equal("err", all["stderr"])
 	m.equal("a\ufffdb", all["stdout"])
-	// With --static stock's salt does not look at return codes, and ours neither.
+	// With --static neither stock's salt nor brine's uses the return codes.
 	if _, code := output(m.t, ours("salt"), "-c", filepath.Dir(m.config()), m.id, "cmd.run", "exit 42"); code != 1 {
 		m.t.Errorf("salt ended with %d after a failed command, want 1", code)
 	}
@@ -212,7 +214,7 @@ func (m *ourMaster) saltCall() {
 	want := map[string]any{"color": "blue", "nested": map[string]any{"size": 7.0, "list": []any{"a", "b"}}}
 	items := []string{"pillar.items"}
 	if m.line == "3008" {
-		items = append(items, "unmask=True") // 3008 shows asterisks otherwise
+		items = append(items, "unmask=True") // 3008 shows asterisks by default
 	}
 	m.equal(map[string]any{"local": want}, call(items...))
 	dest := m.t.TempDir() + "/big.bin"
@@ -269,7 +271,7 @@ func (m *ourMaster) killJob() {
 	})
 }
 
-// stockCommand drives our master with stock Salt's own salt command.
+// stockCommand runs jobs on brine's master with stock Salt's own salt command.
 func (m *ourMaster) stockCommand() {
 	out, code := output(m.t, stock(m.t, m.line, "salt"), "-c", filepath.Dir(m.config()), "--out=json", "--static", "*", "test.echo", "x y")
 	var v map[string]any
@@ -294,7 +296,7 @@ func (m *ourMaster) masterRestart() {
 	m.equal(0, m.proc.cmd.ProcessState.ExitCode())
 	m.up()
 	if m.transport == "ws" {
-		// A stock minion never opens its ws publish channel again, under a stock master neither.
+		// A stock minion never opens its ws publish channel again, not even under a stock master.
 		m.stock.stop()
 		m.startMinion()
 	}
@@ -303,7 +305,8 @@ func (m *ourMaster) masterRestart() {
 
 func (m *ourMaster) deletedAndAccepted() {
 	m.key("-d", m.id)
-	// A stock minion notices only when it reads a publish or asks for something, and nothing is published to deleted ids.
+	// A stock minion notices this only when it reads a publish or sends a request, and nothing is published to
+	// deleted ids.
 	m.stock.stop()
 	m.startMinion()
 	await(m.t, "the key is pending again", func() bool { return m.inFolder("minions_pre") })
@@ -317,7 +320,7 @@ func (m *ourMaster) rejected() {
 	m.forgetPID()
 	again := start(m.t, stock(m.t, m.line, "salt-minion"), "-c", m.conf, "--disable-keepalive")
 	code := again.wait()
-	if m.line != "3008" { // 3008 raises SystemExit: 77 where nobody takes it, and ends with 0
+	if m.line != "3008" { // 3008 raises SystemExit: 77 where it is not handled, and exits with 0
 		m.equal(77, code)
 	}
 	if !strings.Contains(readAll(m.t, again.log), "rejected this minion's public key") {

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// siteCode is what a site has in the directories _modules, _states … of its master.
+// siteCode is the custom code of a site in the directories _modules, _states and so on of its master.
 var siteCode = map[string]string{
 	"_modules/shop.py": `
 import os
@@ -81,7 +81,7 @@ def render(template, saltenv="base", sls="", **kwargs):
 `,
 }
 
-// ownCodeSLS is the recipe of docs/custom-code.md for every kind.
+// ownCodeSLS returns the states of docs/custom-code.md for every kind of code.
 func ownCodeSLS(dir string) string {
 	var b strings.Builder
 	for _, kind := range []string{"modules", "utils", "grains", "states", "beacons", "returners", "renderers"} {
@@ -100,9 +100,9 @@ own-%[1]s:
 	return b.String() + "\nsaltutil.refresh_modules:\n  module.run: []\n"
 }
 
-// TestOwnCodeUnderStockMaster: a site's code, distributed by a stock master, does under our minion what it does under a
-// stock one, once the host's owner has named a directory and a state has brought the files there. A minion of ours
-// without that line runs none of it, and says so.
+// TestOwnCodeUnderStockMaster checks that a site's code from a stock master has the same effect under brine's minion
+// as under a stock one, once the host's owner has configured a directory and a state has copied the files there. A
+// minion of brine without this option must not run the code, and must report it.
 func TestOwnCodeUnderStockMaster(t *testing.T) {
 	t.Parallel()
 	m := startStockMaster(t, "3007", "zeromq", "auto_accept: True\n")
@@ -139,7 +139,7 @@ func TestOwnCodeUnderStockMaster(t *testing.T) {
 	}
 	m.cmd("mine", "saltutil.refresh_grains")
 
-	// Modules, grains, utils, states and renderers: the same answers.
+	// Modules, grains, utils, states and renderers must return the same.
 	for _, q := range []query{
 		{"fun": "shop.seen", "arg": []any{"pear"}, "kwarg": map[string]any{"z": 1, "name": "x"}},
 		{"fun": "shop.count", "arg": []any{"pear"}},
@@ -180,7 +180,7 @@ func TestOwnCodeUnderStockMaster(t *testing.T) {
 		})
 	}
 
-	// A beacon: the same event.
+	// A beacon must fire the same event.
 	var events []any
 	for _, id := range []string{"theirs", "mine"} {
 		mark := m.bus.mark()
@@ -195,7 +195,7 @@ func TestOwnCodeUnderStockMaster(t *testing.T) {
 		t.Errorf("the beacon's event (-stock +ours):\n%s", diff)
 	}
 
-	// Without the line nothing runs, and what depends on it fails with the name of the file.
+	// Without the option no code runs, and a state that needs it fails with the name of the file.
 	m.cmd("bare", "saltutil.sync_all")
 	if got := m.cmd("bare", "shop.count", "pear"); got != "'shop.count' is not available." {
 		t.Errorf("bare: shop.count: %v", got)
@@ -209,7 +209,7 @@ func TestOwnCodeUnderStockMaster(t *testing.T) {
 	}
 }
 
-// dropTimes takes out of a state run's return what two hosts cannot have in common.
+// dropTimes removes the parts of a state run's return that differ between hosts.
 func dropTimes(v any) {
 	m, _ := v.(map[string]any)
 	for k, x := range m {

@@ -10,11 +10,12 @@ import (
 	"time"
 )
 
-// noticed is within what time the master must say that minions are gone whose path is dead: half a minute, and what this machine may be slow.
+// noticed is the time within which the master must report minions on a dead path as gone: half a minute, and a margin
+// for a slow machine.
 const noticed = 45 * time.Second
 
-// TestPresence: the master says who is there, for stock minions and ours on every transport: also when their path is dead without a word,
-// which it notices within half a minute, and when it is healed.
+// TestPresence checks that the master reports the connected minions, stock's and brine's, on every transport. It must
+// notice within half a minute that packets are lost on their path, and then that the path works again.
 func TestPresence(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t)
@@ -42,7 +43,7 @@ func TestPresence(t *testing.T) {
 		}
 		all = append(all, p)
 	}
-	// there is how many of a party's minions the last list names.
+	// there returns how many of a party's minions are in the last list.
 	there := func(p *party) int {
 		list, _ := p.bus.last("salt/presence/present").Data["present"].([]any)
 		n := 0
@@ -53,7 +54,7 @@ func TestPresence(t *testing.T) {
 		}
 		return n
 	}
-	// told is whether changes since a mark named all of a party's minions.
+	// told reports whether the changes since a mark named all of a party's minions.
 	told := func(p *party, mark int, kind string) bool {
 		var list []any
 		for _, e := range p.bus.since(mark) {
@@ -66,7 +67,7 @@ func TestPresence(t *testing.T) {
 	for _, p := range all {
 		await(t, "both are there over "+p.transport, func() bool { return there(p) == 2 })
 	}
-	// An address that nobody has swallows the packets: no end of a connection, no error.
+	// With a wrong link-layer address all packets are lost: no connection ends, and there is no error.
 	cut, marks := time.Now(), make([]int, len(all))
 	for i, p := range all {
 		marks[i] = p.bus.mark()
@@ -84,7 +85,7 @@ func TestPresence(t *testing.T) {
 	}
 	n.ip("-n S neigh del 10.213.7.1 dev scable")
 	n.ip("-n M neigh del " + oldAddress + " dev mcable")
-	// A stock minion of ws makes no other connection: the one it has must have stayed.
+	// A stock minion over ws does not connect again, so its connection must have survived.
 	for i, p := range all {
 		await(t, "both are back over "+p.transport, func() bool { return there(p) == 2 && told(p, marks[i], "new") })
 	}

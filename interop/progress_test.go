@@ -13,8 +13,8 @@ import (
 	"github.com/brine-salt/brine/internal/testkit/testserver"
 )
 
-// TestProgressOfStockMinions runs states on stock minions by our salt on a terminal: it shows which state ended last, of one
-// minion and of several, and where no terminal is, nothing.
+// TestProgressOfStockMinions runs states on stock minions with brine's salt. On a terminal it must show the last
+// state that ended, for one minion and for several. Without a terminal it must show no progress.
 func TestProgressOfStockMinions(t *testing.T) {
 	s := newSite(t, "zeromq", "auto_accept: true\ntimeout: 20\n")
 	m := &ourMaster{site: s, t: t, root: t, line: "3007"}
@@ -50,8 +50,8 @@ func TestProgressOfStockMinions(t *testing.T) {
 	}
 }
 
-// onTerminal runs one of our programs with its standard error on a terminal. It returns the standard output, and what the
-// terminal shows.
+// onTerminal runs a program of brine with its standard error on a terminal. It returns the standard output, and the
+// text on the terminal.
 func onTerminal(t *testing.T, program string, args ...string) (out, shown string) {
 	t.Helper()
 	screen, term, err := testserver.OpenTerminal(200)

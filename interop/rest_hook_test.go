@@ -13,8 +13,9 @@ import (
 	"github.com/brine-salt/brine/internal/testkit/freeport"
 )
 
-// TestHooksAsStock sends to /hook without a session (webhook_disable_auth), through stock's salt-api and ours: the answers, the events' tags and
-// what is in them are the same, but for tokens and cookies, which ours keeps out.
+// TestHooksAsStock sends requests to /hook without a session (webhook_disable_auth), through stock's salt-api and
+// brine's. The answers, and the tags and data of the events must be the same, except for tokens and cookies, which
+// brine leaves out.
 func TestHooksAsStock(t *testing.T) {
 	t.Parallel()
 	port := freeport.Ports(t, 2)
@@ -81,7 +82,7 @@ func TestHooksAsStock(t *testing.T) {
 	}
 }
 
-// hookEvent is what is compared of an event.
+// hookEvent returns the compared part of an event.
 func hookEvent(a *api, e event) map[string]any {
 	data, _ := a.values(e.Data).(map[string]any)
 	delete(data, "_stamp")

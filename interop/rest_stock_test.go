@@ -24,14 +24,14 @@ import (
 // restCase is a request of rest_stock.yaml.
 type restCase struct {
 	Request string            `yaml:"request"` // method and path
-	As      string            `yaml:"as"`      // whose session; alice if empty, "nobody" for none
+	As      string            `yaml:"as"`      // the user of the session; alice if empty, "nobody" for no session
 	Headers map[string]string `yaml:"headers"`
 	JSON    any               `yaml:"json"` // the body, as JSON
 	Form    string            `yaml:"form"` // the body, as a form
-	Body    string            `yaml:"body"` // the body, as it is; Content-Type is among the headers
-	// What is not compared, and why: status, type, body, or the name of a header.
+	Body    string            `yaml:"body"` // the body, unchanged; Content-Type is among the headers
+	// The parts that are not compared: status, type, body, or the name of a header. Why has the reason.
 	Ignore []string `yaml:"ignore"`
-	// Ours says what our master answers where it differs: status and text.
+	// Ours is the answer of brine's master where it differs: status and text.
 	Ours struct {
 		Status int    `yaml:"status"`
 		Text   string `yaml:"text"` // part of the body
@@ -46,11 +46,11 @@ type api struct {
 	url    string
 	client *http.Client
 	tokens map[string]string
-	known  []string // pairs: what a case may differ in, and the name it has in both
+	known  []string // pairs of a text that may differ and its name for both
 	saved  map[string]string
 }
 
-// answer is what is compared.
+// answer is the compared part of an answer.
 type answer struct {
 	Status int
 	Type   string
@@ -58,8 +58,9 @@ type answer struct {
 	Body   any
 }
 
-// TestRestAsStock sends the same requests to stock's salt-api (rest_cherrypy) before a stock master, and to ours. A stock minion is
-// behind each. Status, kind and content of the answers are compared; what may differ says why.
+// TestRestAsStock sends the same requests to stock's salt-api (rest_cherrypy) of a stock master, and to brine's. Each
+// master has a stock minion. The status, the type and the content of the answers must be the same; cases that may
+// differ give the reason.
 func TestRestAsStock(t *testing.T) {
 	inTurn(t)
 	t.Parallel()
@@ -127,7 +128,7 @@ func TestRestAsStock(t *testing.T) {
 
 const restUsers = "alice:secret\nbob:secret\ncarol:secret\n"
 
-// restConfig is what both masters have.
+// restConfig returns the configuration of both masters.
 func restConfig(dir string, port int) string {
 	return fmt.Sprintf(`
 auto_accept: true
@@ -169,7 +170,7 @@ func stockAPI(t *testing.T) *api {
 	return newAPI(t, "stock", s.dir, port)
 }
 
-// ourAPI starts our master with its HTTP interface, and a stock minion.
+// ourAPI starts brine's master with its HTTP interface, and a stock minion.
 func ourAPI(t *testing.T) *api {
 	port := freeport.Port(t)
 	s := newSite(t, "zeromq", "")
@@ -183,7 +184,7 @@ func ourAPI(t *testing.T) *api {
 	return newAPI(t, "ours", s.dir, port)
 }
 
-// more adds to a file.
+// more appends a text to a file.
 func more(t *testing.T, file, text string) {
 	t.Helper()
 	old, err := os.ReadFile(file)
@@ -269,7 +270,9 @@ func (a *api) do(c restCase) answer {
 	a.remember(text, resp.Header)
 	got.Body = a.content(got, text)
 	if got.Status >= 400 {
-		got.Type = "" // stock answers with a page, ours with one or, for those who take it, JSON: the text is compared
+		// Stock answers with a page. Brine answers with a page or, for clients that accept it, with JSON. Only the
+		// text is compared.
+		got.Type = ""
 	}
 	return got
 }
@@ -285,7 +288,7 @@ var (
 	restKey   = regexp.MustCompile(`([0-9a-f]{2}:){15,}[0-9a-f]{2}`)
 )
 
-// remember keeps the newest job id, session and token of an answer, for the next requests.
+// remember stores the newest job id, session and token of an answer for the next requests.
 func (a *api) remember(text []byte, h http.Header) {
 	if jid := restJID.Find(text); jid != nil {
 		a.saved["jid"] = string(jid)
@@ -298,7 +301,7 @@ func (a *api) remember(text []byte, h http.Header) {
 	}
 }
 
-// neutral takes out of a text what differs between two runs of one program.
+// neutral replaces the parts of a text that differ between two runs of the same program.
 func (a *api) neutral(s string) string {
 	s = strings.NewReplacer(a.known...).Replace(s)
 	s = restJID.ReplaceAllString(s, "<jid>")
@@ -307,7 +310,7 @@ func (a *api) neutral(s string) string {
 	return restTime.ReplaceAllString(s, "<time>")
 }
 
-// content reads an answer: JSON and YAML as values, errors as their text.
+// content parses an answer: JSON and YAML become values, errors their text.
 func (a *api) content(got answer, text []byte) any {
 	var v any
 	switch {
@@ -332,7 +335,7 @@ func (a *api) content(got answer, text []byte) any {
 	return a.values(v)
 }
 
-// values is neutral for values.
+// values applies neutral to all texts of a value.
 func (a *api) values(v any) any {
 	switch v := v.(type) {
 	case string:

@@ -16,8 +16,8 @@ import (
 	"github.com/brine-salt/brine/internal/testkit/freeport"
 )
 
-// TestRestClients drives our master through its HTTP interface with clients that were written for Salt's: the pepper command of
-// the package index, over TCP, and a service that has nothing but Python's standard library, over a unix socket.
+// TestRestClients uses the HTTP interface of brine's master with clients for Salt's: the pepper command of the
+// package index, over TCP, and a service that has only Python's standard library, over a unix socket.
 func TestRestClients(t *testing.T) {
 	t.Parallel()
 	for _, way := range []string{"tcp", "unix"} {
@@ -90,7 +90,8 @@ func pepper(t *testing.T, url string) {
 	}
 }
 
-// unwrapped takes what functions returned out of the job ids, tags and times that pepper asks for (full_return).
+// unwrapped removes the job ids, tags and times that pepper requests (full_return) from around the functions'
+// results.
 func unwrapped(v any) any {
 	switch v := v.(type) {
 	case []any:
@@ -117,7 +118,7 @@ func unwrapped(v any) any {
 	return v
 }
 
-// external authenticates stock's own command line tools, and ours, with a name and a password.
+// external runs the command line tools of stock and of brine with a user name and a password.
 func external(t *testing.T, dir string) {
 	home := t.TempDir()
 	for _, c := range []struct {

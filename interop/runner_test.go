@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestRunners calls the runners of stock's salt-run and of ours on one stock master, and compares what they print and how they
-// end.
+// TestRunners calls the runners of stock's salt-run and of brine's on one stock master, and compares their output and
+// exit codes.
 func TestRunners(t *testing.T) {
 	t.Parallel()
 	m := startStockMaster(t, "3007", "zeromq", "auto_accept: True\npillar_cache: True\nmine_functions:\n  test.ping: []\n")
@@ -63,7 +63,7 @@ func TestRunners(t *testing.T) {
 			t.Errorf("%s (-stock +ours):\n%s", strings.Join(args, " "), diff)
 		}
 	}
-	// The programs themselves: what they print, and how they end.
+	// The output and the exit codes of the programs themselves.
 	stamp := regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+`)
 	for _, args := range [][]string{
 		{"jobs.lookup_jid", jid}, {"--out", "json", "--out-indent", "-1", "manage.up", "tgt=nobody"}, {"no.such"}, {"test.arg", "a", "b=c"}, {"--quiet", "manage.up"},
@@ -82,8 +82,8 @@ func TestRunners(t *testing.T) {
 	}
 }
 
-// plainRun makes what a runner printed comparable: keys in order, no documentation (ours has its own words), no progress.
-// The documentation of a function counts as there or not.
+// plainRun makes the output of a runner comparable: the keys are sorted, and progress is removed. Brine has its own
+// documentation, so of the documentation of a function only its existence is compared.
 func plainRun(out string) string {
 	var v any
 	if json.Unmarshal([]byte(out), &v) == nil {
@@ -97,7 +97,7 @@ func plainRun(out string) string {
 		b, _ := json.MarshalIndent(v, "", " ")
 		out = string(b)
 	}
-	// The newest run of a runner is the one before, stock's or ours.
+	// The newest run of a runner is the previous one, of stock or of brine.
 	out = regexp.MustCompile(`"runner\.[a-z_.]+"`).ReplaceAllString(out, `"runner.x"`)
 	if strings.Contains(out, `"runner.x"`) {
 		out = regexp.MustCompile(`"\d{20}"|"\d{4}, \w{3} \d\d [0-9:.]+"`).ReplaceAllString(out, `"then"`)

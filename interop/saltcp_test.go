@@ -17,8 +17,8 @@ import (
 	"github.com/brine-salt/brine/internal/testkit/freeport"
 )
 
-// TestCopy runs stock's salt-cp and ours on our master, with our minion, and compares what they print, how they end and the files
-// that the minion has afterwards. The master's event bus is on ports (ipc_mode: tcp).
+// TestCopy runs stock's salt-cp and brine's on brine's master with its minion, and compares their output, their exit
+// codes and the resulting files on the minion. The master's event bus is on ports (ipc_mode: tcp).
 func TestCopy(t *testing.T) {
 	t.Parallel()
 	p := freeport.Ports(t, 2)
@@ -48,7 +48,7 @@ func TestCopy(t *testing.T) {
 	}
 	write(t, s.dir+"/binary", "\xff\xfe\x00")
 
-	// The minion of both has its files below dest, which is emptied before each.
+	// For both programs the minion has its files below dest, which is emptied before each run.
 	dest := s.dir + "/dest"
 	for _, args := range [][]string{
 		{"*", src + "/text", src + "/tree/a", dest},
@@ -91,7 +91,7 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// sortedBlocks brings what was printed of several minions or files into one order.
+// sortedBlocks sorts the output for several minions or files.
 func sortedBlocks(out string) string {
 	blocks := regexp.MustCompile(`(?m)^(\S.*:)$`).ReplaceAllString(out, "\x00$1")
 	list := strings.Split(blocks, "\x00")
@@ -107,7 +107,7 @@ func sortedBlocks(out string) string {
 	return strings.Join(list, "")
 }
 
-// contents lists the files below a directory with their modes and texts.
+// contents returns the files below a directory with their modes and texts.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}

@@ -20,9 +20,9 @@ import (
 	"github.com/brine-salt/brine/internal/testkit/freeport"
 )
 
-// TestSaltGUI uses the pages of SaltGUI, in a headless Chromium, as a person would: log in, look at minions and keys, accept a key,
-// run test.ping and state.apply, look at the job. SALTGUI is a directory with a copy of SaltGUI's repository, which no package
-// index has; so this test has a build tag of its own.
+// TestSaltGUI uses the pages of SaltGUI in a headless Chromium, as a user would: it logs in, views minions and keys,
+// accepts a key, runs test.ping and state.apply, and views the job. SALTGUI is a directory with a copy of SaltGUI's
+// repository. No package index has it, so this test has a separate build tag.
 func TestSaltGUI(t *testing.T) {
 	dir, err := filepath.Abs(os.Getenv("SALTGUI"))
 	if err != nil || os.Getenv("SALTGUI") == "" {
@@ -102,7 +102,7 @@ netapi_enable_clients: [local, local_async, runner, wheel]
 	}
 }
 
-// browser is a Chromium, driven through chromedriver (W3C WebDriver).
+// browser is a Chromium that is controlled through chromedriver (W3C WebDriver).
 type browser struct {
 	t       *testing.T
 	session string // URL
@@ -170,7 +170,7 @@ func (b *browser) call(method, path string, body any) any {
 
 func (b *browser) open(url string) { b.call("POST", "/url", map[string]any{"url": url}) }
 
-// panels finds the shown panel of a name.
+// panels defines a function that returns the visible panel with a name.
 const panels = `const panel = (id) => [...document.querySelectorAll(".panel")].find((e) => e.id === id + "-panel" && e.closest(".route.current"));
 `
 
@@ -180,7 +180,7 @@ func (b *browser) run(script string, args ...any) any {
 	return b.call("POST", "/execute/sync", map[string]any{"script": panels + script, "args": append([]any{}, args...)})
 }
 
-// until waits for JavaScript to answer true.
+// until waits until JavaScript returns true.
 func (b *browser) until(what, script string, args ...any) {
 	b.t.Helper()
 	for end := time.Now().Add(patience); b.run(script, args...) != true; time.Sleep(50 * time.Millisecond) {
@@ -196,7 +196,7 @@ func (b *browser) shows(text string) {
 	b.until(text, `return document.body.innerText.includes(arguments[0])`, text)
 }
 
-// command runs a command in SaltGUI's box and gives what it prints.
+// command runs a command in SaltGUI's box and returns the output.
 func (b *browser) command(target, command string) string {
 	b.t.Helper()
 	b.run(`document.querySelector("#button-manual-run").dispatchEvent(new MouseEvent("click", {bubbles: true}))`)
@@ -214,7 +214,7 @@ func (b *browser) command(target, command string) string {
 	return out
 }
 
-// shot leaves a picture of the page where SALTGUI_SHOT says.
+// shot writes a picture of the page to the file SALTGUI_SHOT.
 func (b *browser) shot() {
 	if file := os.Getenv("SALTGUI_SHOT"); file != "" {
 		text, _ := b.call("GET", "/screenshot", nil).(string)
@@ -225,7 +225,8 @@ func (b *browser) shot() {
 	}
 }
 
-// complaints are the errors that the page's scripts logged, without files that SaltGUI only looks for and the wrong password.
+// complaints returns the errors that the page's scripts logged, except for files that SaltGUI only looks for, and the
+// wrong password.
 func (b *browser) complaints() []string {
 	var out []string
 	list, _ := b.call("POST", "/se/log", map[string]any{"type": "browser"}).([]any)
@@ -234,7 +235,8 @@ func (b *browser) complaints() []string {
 		text, _ := m["message"].(string)
 		switch {
 		case m["level"] != "SEVERE", strings.Contains(text, "/login "), strings.Contains(text, "404") && strings.Contains(text, "/static/"):
-		case strings.Contains(text, "localeCompare is not a function"): // SaltGUI 1.35 sorts two orchestrations as if pairs were texts
+		// SaltGUI 1.35 sorts two orchestrations as if pairs were texts.
+		case strings.Contains(text, "localeCompare is not a function"):
 		default:
 			out = append(out, text)
 		}

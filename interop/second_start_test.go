@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestSecondStart: a daemon that finds another one at work ends with stock's exit code, in the background too, whatever line of
-// stock; and where stock removes the pid file of the one that works, ours leaves it.
+// TestSecondStart checks that a daemon that finds another one running ends with stock's exit code, also in the
+// background, for each line of stock. Stock removes the pid file of the running daemon; brine must not.
 func TestSecondStart(t *testing.T) {
 	t.Parallel()
 	for _, program := range []string{"salt-minion", "salt-master"} {
@@ -39,7 +39,8 @@ func TestSecondStart(t *testing.T) {
 	}
 }
 
-// secondStart returns what becomes of two more starts of a daemon that runs, of its pid file, and of its end.
+// secondStart returns the results of two more starts of a running daemon, with the state of its pid file and the
+// result of its end.
 func secondStart(t *testing.T, program, path string) map[string]any {
 	s := newSite(t, "zeromq", "")
 	conf, pidfile := filepath.Dir(s.config()), s.dir+"/master.pid"

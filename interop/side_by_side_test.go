@@ -23,13 +23,13 @@ type sideBySide struct {
 		Shape  bool           `yaml:"shape"`  // only the type is compared
 		Line   bool           `yaml:"line"`   // only the first line is compared
 		Sort   bool           `yaml:"sort"`   // lists are compared without order
-		Broken bool           `yaml:"broken"` // stock fails, ours must not
-		Why    string         `yaml:"why"`    // the reason for one of the former
+		Broken bool           `yaml:"broken"` // stock fails, brine must not
+		Why    string         `yaml:"why"`    // the reason for one of the fields above
 	} `yaml:"calls"`
 }
 
-// TestSideBySide runs a table of calls on a stock minion and ours under one stock master and compares the returns value by
-// value. What may differ says why.
+// TestSideBySide runs a table of calls on a stock minion and one of brine under one stock master, and compares the
+// returned values. Calls that may differ give the reason.
 func TestSideBySide(t *testing.T) {
 	inTurn(t)
 	text, err := os.ReadFile("side_by_side.yaml")
@@ -97,7 +97,7 @@ func TestSideBySide(t *testing.T) {
 	t.Logf("%d calls: %s", len(table.Calls), strings.Join(kinds, ", "))
 }
 
-// neutral names the stock minion wherever a return names ours, since both answer with their own id and paths.
+// neutral replaces brine's minion with the stock minion in a return, because both answer with their own id and paths.
 func neutral(v any) any {
 	switch v := v.(type) {
 	case string:

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// stateTree are states that every minion applies in a directory of its own: a template with pillar and grains, a package that is
-// there, a service that is not, and a chain of requisites.
+// stateTree returns states that each minion applies in its own directory: a template with pillar and grains, an
+// installed package, a missing service, and a chain of requisites.
 func stateTree() map[string]string {
 	return map[string]string{
 		"srv/tree/init.sls": `
@@ -50,7 +50,7 @@ never:
 `,
 		"srv/tree/map.jinja": "{% set settings = salt['grains.filter_by']({'default': {'title': 'plain'}}, merge={'color': pillar.color}) %}\n",
 		"srv/tree/page.html": "<h1>{{ title }} {{ pillar.color }} {{ grains.role }}</h1>\n",
-		// Everything below is wrong, and what cannot be compiled must change nothing.
+		// All files below are wrong. A file that cannot be compiled must change nothing.
 		"srv/wrong/jinja.sls":     "touched: {file.touch: [{name: {{ opts.root_dir }}/touched}]}\n{% if %}\n",
 		"srv/wrong/undefined.sls": "touched: {file.touch: [{name: {{ opts.root_dir }}/touched}]}\nx: {{ nothing.here }}\n",
 		"srv/wrong/function.sls":  "good: {test: [nop]}\nx: {file.no_such: [{name: /x}]}\n",
@@ -67,12 +67,12 @@ never:
 	}
 }
 
-// broken are the state files of the tree that are wrong, and one that is not there.
+// broken returns the wrong state files of the tree, and one that does not exist.
 func broken() []string {
 	return []string{"jinja", "undefined", "function", "module", "shape", "list", "id", "circle", "include", "require", "argument", "missing", "absent"}
 }
 
-// stateCalls are what is done with the tree, in this order, then what is done with broken ones.
+// stateCalls returns the calls for the tree, in this order, followed by those for broken files.
 func stateCalls(broken ...string) [][]string {
 	list := [][]string{{"state.apply", "tree", "test=True"}, {"state.apply", "tree"}, {"state.sls", "tree", `pillar={"given": "x", "color": "red"}`},
 		{"state.apply", "tree"}, {"state.apply", "tree"}, {"state.highstate", "test=True"}, {"state.show_sls", "tree.extra"}, {"state.single", "test.nop", "x"}}
@@ -89,7 +89,7 @@ func writeTree(t *testing.T, s *site) {
 	}
 }
 
-// sameStates compares what two minions answered to one call.
+// sameStates compares the answers of two minions to one call.
 func sameStates(t *testing.T, call []string, theirs, mine full) {
 	t.Helper()
 	theirs.Ret, mine.Ret = comparable(theirs.Ret), comparable(neutral(mine.Ret))
@@ -98,7 +98,7 @@ func sameStates(t *testing.T, call []string, theirs, mine full) {
 	}
 }
 
-// comparable takes times and process ids out of the results of states.
+// comparable removes times and process ids from the results of states.
 func comparable(v any) any {
 	switch v := v.(type) {
 	case []any:
@@ -118,7 +118,7 @@ func comparable(v any) any {
 	return v
 }
 
-// nothingTouched: states that cannot be compiled change nothing.
+// nothingTouched checks that states that cannot be compiled changed nothing.
 func nothingTouched(t *testing.T, s *site, ids ...string) {
 	t.Helper()
 	for _, id := range ids {
@@ -128,7 +128,8 @@ func nothingTouched(t *testing.T, s *site, ids ...string) {
 	}
 }
 
-// statesSideBySide applies the tree on both minions of a stock master; then stock's program shows the results of both.
+// statesSideBySide applies the tree on both minions of a stock master. Stock's program then prints the results of
+// both.
 func statesSideBySide(t *testing.T, m *stockMaster) {
 	writeTree(t, m.site)
 	for _, call := range stateCalls(broken()...) {
@@ -154,7 +155,7 @@ func statesSideBySide(t *testing.T, m *stockMaster) {
 	}
 }
 
-// states applies the tree on our minion under each stock master.
+// states applies the tree on brine's minion under each stock master.
 func (c *minionUnderStock) states() {
 	writeTree(c.t, c.site)
 	for _, call := range [][]any{{"tree", "test=True"}, {"tree"}, {"tree"}} {
@@ -162,7 +163,8 @@ func (c *minionUnderStock) states() {
 		changed := 0
 		for tag, v := range ret {
 			rec, _ := v.(map[string]any)
-			if rec["result"] == false && len(call) == 1 { // in test mode the page has no result yet, which counts as failure
+			// In test mode the page has no result yet, which counts as a failure.
+			if rec["result"] == false && len(call) == 1 {
 				c.t.Errorf("%v: %s: %v", call, tag, rec)
 			}
 			if changes, _ := rec["changes"].(map[string]any); len(changes) > 0 {
@@ -184,7 +186,8 @@ func (c *minionUnderStock) states() {
 	nothingTouched(c.t, c.site, c.id)
 }
 
-// TestStatesUnderOurMaster applies the tree on a stock minion and on ours under our master, with the pillar that it renders.
+// TestStatesUnderOurMaster applies the tree on a stock minion and on one of brine under brine's master, with the
+// pillar that it renders.
 func TestStatesUnderOurMaster(t *testing.T) {
 	t.Parallel()
 	m := &ourMaster{site: newSite(t, "zeromq", "auto_accept: True\n"), t: t, root: t, line: "3007", id: "stock"}
@@ -203,7 +206,7 @@ func TestStatesUnderOurMaster(t *testing.T) {
 		if err := json.Unmarshal([]byte(out), &got); err != nil || len(got) != 2 {
 			t.Fatalf("%v: %v in %s", call, err, out)
 		}
-		// The minions' ids are of different length.
+		// The minions' ids have different lengths.
 		text, _ := json.Marshal(got["ours"])
 		var mine any
 		if err := json.Unmarshal([]byte(strings.ReplaceAll(string(text), "id is 4", "id is 5")), &mine); err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestStockMaster is the matrix of stock masters with our minion. The steps of one pair build on each other: they share one
-// master, since a stock master takes seconds to start.
+// TestStockMaster is the matrix of stock masters with brine's minion. The steps of one pair depend on each other and
+// share one master, because a stock master takes seconds to start.
 func TestStockMaster(t *testing.T) {
 	for _, pair := range []struct{ line, transport string }{
 		{"3006", "zeromq"}, {"3007", "zeromq"}, {"3008", "zeromq"},
@@ -57,14 +57,14 @@ func TestStockMaster(t *testing.T) {
 	}
 }
 
-// retarget makes helpers report to the test of the current step, and gives the former one.
+// retarget makes the helpers report to the test of the current step, and returns the previous one.
 func (m *stockMaster) retarget(t *testing.T) *testing.T {
 	old := m.t
 	m.t, m.driver.t, m.bus.t = t, t, t
 	return old
 }
 
-// minionUnderStock is our minion under a stock master.
+// minionUnderStock is brine's minion under a stock master.
 type minionUnderStock struct {
 	*stockMaster
 	id   string
@@ -79,7 +79,7 @@ func (c *minionUnderStock) equal(want, got any) {
 	}
 }
 
-// startMinion starts our minion in the parent test, so that it outlives the step.
+// startMinion starts brine's minion in the parent test, so that it outlives the step.
 func (c *minionUnderStock) startMinion(parent *testing.T) {
 	c.t.Helper()
 	c.proc = start(parent, ours("salt-minion"), "-c", c.conf)
@@ -97,7 +97,7 @@ func (c *minionUnderStock) pendingThenAccepted() {
 	c.equal(true, c.cmd(c.id, "test.ping"))
 }
 
-// accept accepts the key. Stock rewrites a pending key with every sign-in and may miss it while it does.
+// accept accepts the key. Stock rewrites a pending key at every sign-in, and may not find it during that time.
 func (c *minionUnderStock) accept() {
 	c.t.Helper()
 	await(c.t, "the key is accepted", func() bool {
@@ -119,7 +119,8 @@ func (c *minionUnderStock) targets() {
 		{"compound", "G@role:tester and not E@other.* and ( ours or I@color:red )", true},
 		{"compound", "G@role:tester and I@color:red", false}, {"grain", "role:nobody", false},
 	} {
-		timeout := 5 // nobody is waited for in vain longer than it takes to see that
+		// A target that matches no minion needs only a short wait.
+		timeout := 5
 		if target.match {
 			timeout = 20
 		}
@@ -134,7 +135,7 @@ func (c *minionUnderStock) oddOutput() {
 	c.equal("smørrebrød ☃ 𝄞", c.cmd(c.id, "cmd.run", "printf 'smørrebrød ☃ 𝄞'"))
 	size := 5_000_000
 	if c.transport == "ws" {
-		size = 3_000_000 // stock's own websocket limit is 4 MiB a message
+		size = 3_000_000 // stock's websocket limit is 4 MiB for a message
 	}
 	big, _ := c.cmd(c.id, "cmd.run", fmt.Sprintf("head -c %d /dev/zero | tr '\\0' x", size)).(string)
 	if big != strings.Repeat("x", size) {
@@ -175,7 +176,7 @@ func (c *minionUnderStock) saltCall() {
 	}
 }
 
-// program puts a program beside the configuration of the running minion and calls it from the master.
+// program installs a program next to the configuration of the running minion and calls it from the master.
 func (c *minionUnderStock) program() {
 	text, err := os.ReadFile("../examples/plugins/hello.sh")
 	if err != nil {
@@ -245,8 +246,8 @@ func (c *minionUnderStock) rotation() {
 	await(c.t, "a ping after the rotation", c.answersPing)
 }
 
-// answersPing reports whether the minion answers. On a busy machine a master that starts may answer so late that Salt's
-// client has given up; callers ask again.
+// answersPing reports whether the minion answers. On a busy machine a starting master may answer so late that Salt's
+// client has given up; callers try again.
 func (c *minionUnderStock) answersPing() bool {
 	c.t.Helper()
 	v, failed := c.driver.call("cmd", query{"tgt": c.id, "fun": "test.ping", "timeout": 15})
@@ -263,8 +264,9 @@ func (c *minionUnderStock) masterRestart() {
 	c.revive("a ping after the restart", c.answersPing)
 }
 
-// revive starts the master again and waits until cond holds. A 3008 master over tcp that starts on a busy machine may have workers that
-// never answer, and logs "Error in pool routing" for each request. Its operator restarts it, and so does this.
+// revive starts the master again and waits until cond holds. On a busy machine a starting 3008 master over tcp may
+// have workers that never answer, and logs "Error in pool routing" for each request. Then the master is restarted, as
+// its operator would do.
 func (c *minionUnderStock) revive(what string, cond func() bool) {
 	c.t.Helper()
 	c.up()
@@ -301,7 +303,8 @@ func (c *minionUnderStock) returnDue() {
 func (c *minionUnderStock) deletedAndAccepted() {
 	mark, begin := c.bus.mark(), time.Now()
 	c.must("delete", query{"id": c.id})
-	// Nothing is published to deleted ids, so the minion cannot notice yet; a call asks the master, and reports the key anew.
+	// Nothing is published to deleted ids, so the minion cannot notice yet. A call of salt-call sends a request to
+	// the master, which makes the key pending again.
 	if _, code := output(c.t, ours("salt-call"), "-c", c.conf, "test.ping"); code != 2 {
 		c.t.Errorf("salt-call with a key that is not accepted ended with %d, want 2", code)
 	}
@@ -319,8 +322,8 @@ func (c *minionUnderStock) deletedAndAccepted() {
 			starts++
 		}
 	}
-	// A sign-in in acceptance_wait_time, that of salt-call, and those after what was refused; a start for each that is accepted, if there are any,
-	// and one that was under way before.
+	// The limit allows a sign-in in each acceptance_wait_time, that of salt-call, and those after refused requests.
+	// It allows a start for each accepted sign-in, if there are any, and one that had begun before.
 	if most := 6 + int(time.Since(begin)/(900*time.Millisecond)); signIns > most {
 		c.t.Errorf("%d sign-ins, want at most %d", signIns, most)
 	}

@@ -10,7 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestSurvey compares minions through the runners of stock's salt-run and of ours, under one stock master: what they print and how they end.
+// TestSurvey compares minions with the survey runners of stock's salt-run and of brine's under one stock master. The
+// output and the exit codes must be the same.
 func TestSurvey(t *testing.T) {
 	t.Parallel()
 	m := startStockMaster(t, "3007", "zeromq", "auto_accept: True\ntimeout: 10\n")

@@ -13,8 +13,9 @@ import (
 	"github.com/brine-salt/brine/protocol/target"
 )
 
-// TestTenantsOfStockMinions: stock minions of several tenants, one for each line of Salt, under one master: each has the key of its tenant, does its
-// jobs, whatever the target, and those of the operator, and reads nothing of the others'.
+// TestTenantsOfStockMinions checks stock minions of several tenants, one for each line of Salt, under one master.
+// Each minion must have the key of its tenant, run the jobs of its tenant for any target and those of the operator,
+// and read nothing of the other tenants.
 func TestTenantsOfStockMinions(t *testing.T) {
 	t.Parallel()
 	m := embedded(t, master.Options{Network: master.NetworkOptions{Advertise: []string{"127.0.0.1"}}})

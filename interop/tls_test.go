@@ -10,14 +10,14 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/transporttest/certs"
 )
 
-// tlsOption is the option ssl of one side: its certificate, and the authority that the other's must be from.
+// tlsOption returns the option ssl for one side: its certificate, and the authority of the other side's certificate.
 func tlsOption(dir, who string) string {
 	return fmt.Sprintf("ssl:\n  certfile: %s/%s.pem\n  keyfile: %s/%s.key\n  ca_certs: %s/ca.pem\n  cert_reqs: CERT_REQUIRED\n", dir, who, dir, who, dir)
 }
 
-// TestTLS is the option ssl between stock and ours, both ways round, over the transports that have it. Line 3007 is not among
-// them: up to 3007.15 at least, making the context raises (salt/transport/base.py: ssl_context), so that no stock master or
-// minion of it has TLS.
+// TestTLS checks the option ssl between stock and brine in both directions, over the transports that have it. Line
+// 3007 is missing: up to 3007.15 at least, creating the context raises an error (salt/transport/base.py:
+// ssl_context), so that no stock master or minion of this line has TLS.
 func TestTLS(t *testing.T) {
 	for _, pair := range []struct{ line, transport string }{
 		{"3006", "tcp"}, {"3008", "tcp"}, {"3008", "ws"},
@@ -29,7 +29,7 @@ func TestTLS(t *testing.T) {
 				t.Parallel()
 				extra := "auto_accept: True\n" + tlsOption(dir, "server")
 				if pair.line == "3008" {
-					// Its own routing between processes does not survive TLS.
+					// The routing between its processes does not work with TLS.
 					extra += "worker_pools_enabled: False\n"
 				}
 				m := startStockMaster(t, pair.line, pair.transport, extra)

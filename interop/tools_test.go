@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestStockTools drives our master, with two of our minions, through the tools of every stock line on the same host: salt, salt-key,
-// salt-run, and Python's LocalClient, which the tools are made of.
+// TestStockTools uses brine's master, with two of its minions, through the tools of every stock line on the same
+// host: salt, salt-key, salt-run, and Python's LocalClient, on which the tools are based.
 func TestStockTools(t *testing.T) {
 	inTurn(t)
 	t.Parallel()
@@ -36,7 +36,7 @@ func TestStockTools(t *testing.T) {
 		run  func(*tools)
 	}{
 		{"keys", (*tools).keysByStock},
-		{"runners", (*tools).runners}, // before there are compound jobs, among which stock's cannot search
+		{"runners", (*tools).runners}, // before there are compound jobs, which stock's runner cannot search
 		{"client", (*tools).localClient},
 		{"programs", (*tools).programs},
 		{"interfaces", (*tools).interfaces},
@@ -58,10 +58,10 @@ func TestStockTools(t *testing.T) {
 type tools struct {
 	*ourMaster
 	driver *driver
-	last   *process // db1's
+	last   *process // db1's process
 }
 
-// local calls a method of stock's LocalClient; a generator's items come as a list.
+// local calls a method of stock's LocalClient. The items of a generator are returned as a list.
 func (m *tools) local(method string, kwargs query, args ...any) any {
 	m.t.Helper()
 	if kwargs == nil {
@@ -70,8 +70,8 @@ func (m *tools) local(method string, kwargs query, args ...any) any {
 	return m.driver.must("local", query{"method": method, "args": args, "kwargs": kwargs})
 }
 
-// byID puts the answers of a generator, maps of one minion each, together. Where the value is a full return, it is cut to what
-// matters.
+// byID merges the answers of a generator, each of which is a map for one minion. A full return is reduced to its
+// result.
 func byID(v any) map[string]any {
 	out := map[string]any{}
 	list, many := v.([]any)
@@ -92,7 +92,7 @@ func byID(v any) map[string]any {
 	return out
 }
 
-// keysByStock accepts, rejects and deletes keys with stock's own code, which works on the files.
+// keysByStock accepts, rejects and deletes keys with stock's own code, which changes the files.
 func (m *tools) keysByStock() {
 	t := m.t
 	folder := func(name string) []any {
@@ -117,7 +117,7 @@ func (m *tools) keysByStock() {
 	job, _ := m.driver.must("local", query{"method": "run_job", "args": []any{"*", "test.ping"}}).(map[string]any)
 	m.equal([]any{"web1"}, job["minions"])
 	m.last.t = t
-	m.last.wait() // a minion whose key is rejected ends
+	m.last.wait() // a minion whose key is rejected exits
 	m.driver.must("delete", query{"id": "db1"})
 	m.last = start(m.root, ours("salt-minion"), "-c", m.conf)
 	await(t, "the key comes again", func() bool { return exists(m.dir + "/pki/minions_pre/db1") })
@@ -128,8 +128,8 @@ func (m *tools) keysByStock() {
 	m.equal(map[string]any{"db1": true}, byID(m.local("cmd", query{"timeout": 20}, "db1", "test.ping")))
 }
 
-// localClient goes through the methods that programs use. Where a machine is loaded, those of 3007 and later sometimes overlook a return
-// until their timeout, from stock masters too: hence a short one.
+// localClient calls the methods that programs use. On a busy machine those of 3007 and later sometimes miss a return
+// until their timeout, from stock masters too. Therefore the timeout is short.
 func (m *tools) localClient() {
 	both := map[string]any{"web1": "x", "db1": "x"}
 	echo, patience := []any{"*", "test.echo", []any{"x"}}, query{"timeout": 10}
@@ -175,7 +175,7 @@ func (m *tools) localClient() {
 	}
 }
 
-// programs are the command line tools themselves.
+// programs runs the command line tools themselves.
 func (m *tools) programs() {
 	run := func(program string, args ...string) (map[string]any, int) {
 		m.t.Helper()
@@ -197,7 +197,8 @@ func (m *tools) programs() {
 	if err := json.Unmarshal([]byte(text), &mine); err != nil {
 		m.t.Fatalf("salt-key -f: %v in %q", err, text)
 	}
-	if m.line != "3008" { // whose salt-key counts the lines around a key as well; what it shows is no minion's fingerprint
+	// The salt-key of 3008 also includes the lines around a key, so its output is not the fingerprint of a minion.
+	if m.line != "3008" {
 		m.equal(mine, fingers)
 	}
 	if ids, _ := fingers["minions"].(map[string]any); ids["web1"] == nil || code != 0 {
@@ -205,7 +206,7 @@ func (m *tools) programs() {
 	}
 }
 
-// runners compares stock's runners with ours on this master.
+// runners compares stock's runners with brine's on this master.
 func (m *tools) runners() {
 	job, _ := m.local("run_job", nil, "*", "test.arg", []any{"x"}).(map[string]any)
 	jid, _ := job["jid"].(string)
@@ -232,7 +233,7 @@ func (m *tools) runners() {
 	}
 }
 
-// interfaces are the clients of salt.netapi, which salt-api is made of, and those that log in by themselves.
+// interfaces calls the clients of salt.netapi, on which salt-api is based, and those that log in by themselves.
 func (m *tools) interfaces() {
 	alice := func(more query) query {
 		out := query{"eauth": "file", "username": "alice", "password": "secret"}
@@ -289,7 +290,7 @@ func (m *tools) interfaces() {
 	m.equal(map[string]any{"web1": true}, got)
 }
 
-// plainArgs takes out of test.arg's answer what Salt adds to the arguments.
+// plainArgs removes the arguments that Salt adds from the answer of test.arg.
 func plainArgs(v any) any {
 	got, _ := v.(map[string]any)
 	if kwargs, ok := got["kwargs"].(map[string]any); ok {
@@ -302,10 +303,10 @@ func plainArgs(v any) any {
 	return got
 }
 
-// directories are those in which programs on the master's host find and leave things.
+// directories checks the directories in which programs on the master's host find and store files.
 func (m *tools) directories() {
 	made, _ := m.driver.must("token", query{"load": query{"eauth": "auto", "username": "x", "password": "x"}}).(map[string]any)
-	m.equal(map[string]any{}, made["made"]) // nobody logs in by what external_auth lacks
+	m.equal(map[string]any{}, made["made"]) // external_auth does not have this method, so the login fails
 	made, _ = m.driver.must("token", query{"load": query{"eauth": "file", "username": "alice", "password": "secret"}}).(map[string]any)
 	token, _ := made["made"].(map[string]any)
 	found, _ := made["found"].(map[string]any)
@@ -320,7 +321,7 @@ func (m *tools) directories() {
 	}
 }
 
-// logins are our commands for those who log in, beside stock's on the same master.
+// logins runs brine's commands with a login, and stock's on the same master.
 func (m *tools) logins() {
 	run := func(program string, args ...string) (string, int) {
 		m.t.Helper()
@@ -338,7 +339,7 @@ func (m *tools) logins() {
 		{"salt-key", "--eauth", "file", "--username", "alice", "--password", "secret", "-L"},
 		{"salt-key", "--eauth", "file", "--username", "alice", "--password", "secret", "-f", "web1"},
 		{"salt-key", "--eauth", "file", "--username", "alice", "--password", "secret", "-p", "web1"},
-		// the last: stock's salt-key of 3008 fails with --eauth once the user has a token
+		// This one is last, because stock's salt-key of 3008 fails with --eauth once the user has a token.
 		{"salt-key", "--auth", "file", "--username", "alice", "--password", "secret", "--make-token", "-l", "acc"},
 	} {
 		theirs, code := run(stock(m.t, m.line, c[0]), c[1:]...)
