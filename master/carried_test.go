@@ -401,7 +401,7 @@ func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
 func TestTotalContentIsBounded(t *testing.T) {
 	o := orderOptions()
-	o.Orders.Limits.Total = 2000
+	o.Orders.Limits.Total = 3000
 	r := serve(t, o)
 	var err error
 	n := 0
@@ -419,7 +419,10 @@ func TestTotalContentIsBounded(t *testing.T) {
 	if _, err := r.CancelOrder(within(t), "o1"); err != nil {
 		t.Fatal(err)
 	}
-	cast(t, r, carrying("again", "m"))
+	eventually(t, "there is room", func() bool {
+		_, err := r.PlaceOrder(within(t), carrying("again", "m"))
+		return err == nil
+	})
 }
 
 // TestRefusedForAll checks that an order that is refused for all its minions stores no content.

@@ -219,8 +219,8 @@ type OrderOptions struct {
 	// PlaceOrder returns ErrBusy. Deliveries that wait for absent minions count. 0 means DefaultMaxUnfinished,
 	// below 0 no limit.
 	MaxUnfinished int
-	// MaxUnfinishedTenant is the same limit for each tenant, so that one tenant cannot block the others; 0
-	// means half of MaxUnfinished, below 0 no separate limit.
+	// MaxUnfinishedTenant is the same limit for each tenant, so that tenants cannot block the others; 0 means
+	// as many as are free of MaxUnfinished besides, below 0 no separate limit.
 	MaxUnfinishedTenant int
 	// Limits limit the content of orders. Zero fields mean 100 files of 256 MiB in total, 1 MiB each for a
 	// pillar and sealed arguments, and 4 GiB for all unfinished orders (256 MiB in a store in memory).
@@ -363,7 +363,6 @@ func (o Options) withDefaults() (Options, error) {
 	setDefault(&o.Orders.TTL, DefaultTTL)
 	setDefault(&o.Orders.LostAfter, time.Hour)
 	setDefault(&o.Orders.MaxUnfinished, DefaultMaxUnfinished)
-	setDefault(&o.Orders.MaxUnfinishedTenant, max(-1, (o.Orders.MaxUnfinished+1)/2))
 	setDefault(&o.Orders.Limits.Files, 100)
 	setDefault(&o.Orders.Limits.Bytes, 256<<20)
 	setDefault(&o.Orders.Limits.Pillar, 1<<20)

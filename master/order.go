@@ -31,7 +31,7 @@ const DefaultMaxUnfinished = 100_000
 
 var (
 	// ErrBusy is returned by PlaceOrder and RunOrder while OrderOptions.MaxUnfinished deliveries are
-	// unfinished, or MaxUnfinishedTenant of the tenant. Place the order again later.
+	// unfinished, or as many of the tenant as it may have. Place the order again later.
 	ErrBusy = orders.ErrBusy
 	// ErrNoOrders is returned by all methods for orders if Options.Store cannot keep orders.
 	ErrNoOrders = errors.New("the store cannot keep orders")

@@ -206,10 +206,10 @@ func TestBusy(t *testing.T) {
 // out, and all tenants together cannot exceed MaxUnfinished.
 func TestBusyTenant(t *testing.T) {
 	o := announcing()
-	o.Orders.MaxUnfinished = 6 // three for each tenant
+	o.Orders.MaxUnfinished = 6 // three for the first tenant
 	r := serve(t, o)
 	view := make(map[string]*master.Tenant)
-	for _, name := range []string{"blue", "red"} {
+	for _, name := range []string{"blue", "red", "green"} {
 		var err error
 		if view[name], err = r.Tenant(name); err != nil {
 			t.Fatal(err)
@@ -243,7 +243,7 @@ func TestBusyTenant(t *testing.T) {
 	if _, err := view["red"].PlaceOrder(within(t), master.Order{ID: "r", Job: master.Job{Fun: "job.a", Tgt: "blue1,nobody", TgtType: "list"}}); err != nil {
 		t.Error(err)
 	}
-	for i, tenant := range []string{"red", "red", ""} {
+	for i, tenant := range []string{"red", "red", "green"} { // two tenants leave room for the third
 		if err := place(tenant, fmt.Sprint(i)); err != nil {
 			t.Fatal(tenant, err)
 		}
@@ -256,11 +256,33 @@ func TestBusyTenant(t *testing.T) {
 	if _, err := view["blue"].CancelOrder(within(t), "0"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "there is room", func() bool { return place("red", "3") == nil })
-	if _, err := r.CancelOrder(within(t), "2"); err != nil {
-		t.Fatal(err)
+	eventually(t, "there is room", func() bool { return place("", "0") == nil })
+	for _, id := range []string{"1", "2"} { // none of blue's are left, and two are free
+		if _, err := view["blue"].CancelOrder(within(t), id); err != nil {
+			t.Fatal(err)
+		}
 	}
 	eventually(t, "there is room for another one", func() bool { return place("blue", "4") == nil })
+	if err := place("red", "3"); !errors.Is(err, master.ErrBusy) {
+		t.Error("a tenant has more than are free:", err)
+	}
+}
+
+// TestTenantWithoutLimits: without a limit for all, a tenant has none either.
+func TestTenantWithoutLimits(t *testing.T) {
+	o := announcing()
+	o.Orders.MaxUnfinished = -1
+	r := serve(t, o)
+	view, err := r.Tenant("blue")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := view.EnsureMinion(within(t), master.MinionSpec{ID: "m"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := view.PlaceOrder(within(t), order("one", "job.a", "m")); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestOneOrderAtATime(t *testing.T) {

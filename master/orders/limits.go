@@ -1,14 +1,15 @@
 package orders
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
 	"time"
 )
 
-// ErrBusy is returned by Reserve while Options.MaxUnfinished deliveries are open, or MaxUnfinishedTenant of one
-// tenant.
+// ErrBusy is returned by Reserve while Options.MaxUnfinished deliveries are open, or as many of one tenant as it may
+// have.
 var ErrBusy = errors.New("too many orders are unfinished")
 
 // countLife is how long a count of open deliveries is used, plus what is placed here meanwhile.
@@ -45,11 +46,31 @@ func (d *Deliverer) Reserve(ctx context.Context, tenant string, more int) error 
 			d.tenants[tenant] = b
 		}
 		d.mu.Unlock()
-		if err := d.reserveIn(ctx, b, d.opts.MaxUnfinishedTenant, more); err != nil {
+		limit, err := d.tenantLimit(ctx)
+		if err == nil {
+			err = d.reserveIn(ctx, b, limit, more)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return d.reserveIn(ctx, &d.backlog, d.opts.MaxUnfinished, more)
+}
+
+// tenantLimit returns how many deliveries of one tenant may be open. Each tenant may have as many as are free besides,
+// so that no number of tenants leaves another one without any.
+func (d *Deliverer) tenantLimit(ctx context.Context) (int, error) {
+	limit, most := d.opts.MaxUnfinishedTenant, d.opts.MaxUnfinished
+	if limit != 0 || most < 0 {
+		return cmp.Or(limit, -1), nil
+	}
+	// This counts again if the last count is old.
+	if err := d.reserveIn(ctx, &d.backlog, most, 0); err != nil {
+		return 0, err
+	}
+	d.backlog.mu.Lock()
+	defer d.backlog.mu.Unlock()
+	return max(0, most-d.backlog.n), nil
 }
 
 func (d *Deliverer) reserveIn(ctx context.Context, b *backlog, limit, more int) error {

@@ -84,7 +84,7 @@ type Options struct {
 	// answer, and LostAfter how long a minion may be silent before its jobs count as lost.
 	Timeout, GatherTimeout, LostAfter time.Duration
 	// MaxUnfinished and MaxUnfinishedTenant limit the open deliveries, in total and per tenant; below 0 means
-	// no limit.
+	// no limit. A MaxUnfinishedTenant of 0 means as many as are free of MaxUnfinished besides.
 	MaxUnfinished, MaxUnfinishedTenant int
 }
 

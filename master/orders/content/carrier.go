@@ -25,7 +25,7 @@ const (
 	dropTime = 10 * time.Second
 )
 
-// ErrFull is wrapped by errors for orders beyond Limits.Total, or beyond the half of it that one tenant may use.
+// ErrFull is wrapped by errors for orders beyond Limits.Total, or beyond what one tenant may use of it.
 var ErrFull = errors.New("the files and pillar of unfinished orders exceed the limit")
 
 // A Cargo is the content that an order carries besides its job.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -25,11 +26,11 @@ func DefaultTotal(onDisk bool) int64 {
 	return memoryTotal
 }
 
-// room keeps the content of open orders within Limits.Total, and each tenant's within half of it, so that one tenant
-// cannot keep the orders of the others from carrying anything.
+// room keeps the content of open orders within Limits.Total. A tenant may store more as long as it then has no more
+// than is free besides, so that tenants cannot keep the orders of the others from carrying anything.
 type room struct {
-	mu    sync.Mutex // guards sizes
-	sizes map[string]size
+	mu    sync.Mutex      // guards sizes
+	sizes map[string]size // by prefix; those of the last sizeLife, others may be missing
 }
 
 // size is the bytes of content whose key has a prefix.
@@ -48,34 +49,53 @@ func prefixOf(tenant string) string {
 }
 
 // take counts bytes that are about to be stored under a key with a tenant's prefix, or returns an error that wraps
-// ErrFull.
+// ErrFull. Content without a tenant has no share: it may use all that is free.
 func (r *room) take(ctx context.Context, from store.Contents, prefix string, total int64, bytes int) error {
+	if total <= 0 {
+		return nil
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	all, err := r.measure(ctx, from, "")
+	if err != nil {
+		return err
+	}
+	var own size
+	if prefix != "" {
+		if own, err = r.measure(ctx, from, prefix); err != nil {
+			return err
+		}
+	}
+	n := int64(bytes)
+	// guard: content-of-one-tenant TestContentIsShared instead: all.bytes+n > total
+	if own.bytes+n > total-all.bytes {
+		return fmt.Errorf("%w: %d bytes", ErrFull, all.bytes)
+	}
+	all.bytes += n
+	r.sizes[""] = all
+	if own.bytes += n; prefix != "" {
+		r.sizes[prefix] = own
+	}
+	return nil
+}
+
+// measure returns the size of the content under keys with a prefix. A refused order costs no question to the store
+// each time: what ended orders leave is free within sizeLife.
+func (r *room) measure(ctx context.Context, from store.Contents, prefix string) (size, error) {
+	s := r.sizes[prefix]
+	// guard: content-of-one-tenant TestFullContentIsMeasuredOnce
+	if time.Since(s.at) <= sizeLife {
+		return s, nil
+	}
+	n, err := from.ContentSize(ctx, prefix)
+	if err != nil {
+		return size{}, err
+	}
 	if r.sizes == nil {
 		r.sizes = make(map[string]size)
 	}
-	err := r.takeWithin(ctx, from, "", total, bytes)
-	if err == nil && prefix != "" {
-		// guard: content-of-one-tenant TestContentIsShared
-		err = r.takeWithin(ctx, from, prefix, (total+1)/2, bytes)
-	}
-	return err
-}
-
-func (r *room) takeWithin(ctx context.Context, from store.Contents, prefix string, limit int64, bytes int) error {
-	s := r.sizes[prefix]
-	if time.Since(s.at) > sizeLife || s.bytes >= limit { // orders may have ended since
-		n, err := from.ContentSize(ctx, prefix)
-		if err != nil {
-			return err
-		}
-		s = size{n, time.Now()}
-	}
-	if limit > 0 && s.bytes >= limit {
-		return fmt.Errorf("%w: %d bytes", ErrFull, s.bytes)
-	}
-	s.bytes += int64(bytes)
+	maps.DeleteFunc(r.sizes, func(_ string, s size) bool { return time.Since(s.at) > sizeLife })
+	s = size{n, time.Now()}
 	r.sizes[prefix] = s
-	return nil
+	return s, nil
 }
