@@ -165,8 +165,9 @@ type ServerOptions struct {
 	// peer, of the address with the most such connections. 0 means the process's limit of open files, less reserves
 	// for files and the HTTP interface.
 	MaxConnections int
-	// MaxHandshakes is how many connections may be in their handshake. Further ones wait, and the oldest handshake is
-	// closed if it takes longer than a second.
+	// MaxHandshakes is how many connections of a port may be in their handshake. Further ones wait, and the oldest
+	// handshake is closed if it takes longer than a second. As many more may be in it whose addresses have used the
+	// processor too much and wait for that.
 	MaxHandshakes int
 	// HandshakeTimeout, ReadTimeout (for a message that has begun) and WriteTimeout (without progress) are
 	// deadlines.

@@ -28,6 +28,9 @@ const (
 	priceFactor = 10
 	// maxDebt limits how long one message waits because of earlier ones.
 	maxDebt = time.Second
+	// shortDebt is how long a connection waits for earlier messages of its address in the slot of a handshake. If it
+	// has to wait longer it is one of the debtors.
+	shortDebt = 50 * time.Millisecond
 	// maxPaid limits the addresses that are charged. Beyond it all accounts are cleared.
 	maxPaid = 8192
 )
@@ -53,6 +56,8 @@ type unapproved struct {
 	el      *list.Element
 	gone    chan struct{} // closed when it loses its place
 	charged time.Duration // how much longer messages from its address wait because of it
+	queue   *debtors      // while it waits there for its handshake
+	turn    *list.Element // its place in that queue
 }
 
 // connPrefix returns the network that a connection counts under.
@@ -97,6 +102,11 @@ func (s *census) chargeAddress(addr netip.Prefix, price time.Duration, now time.
 	wait := paid.Sub(now)
 	s.paid[addr] = now.Add(min(wait+priceFactor*price, maxDebt))
 	return wait
+}
+
+// owes reports whether a handshake from an address has to wait long for earlier messages.
+func (s *census) owes(addr netip.Prefix, now time.Time) bool {
+	return s.paid[addr].Sub(now) > shortDebt
 }
 
 // chargeConn charges a price to the address of a connection. It returns how long the next message must wait.

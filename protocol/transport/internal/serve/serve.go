@@ -3,7 +3,8 @@
 // processor time of unauthenticated peers.
 //
 //	Accept ─▶ acceptLoop ─▶ a place (census) ─▶ runHandshake ─▶ Session.Begin
-//	             │ no place: the longest silent one is closed         │
+//	             │ no place: the longest silent one is closed   ▲     │
+//	             │                                  debtors ────┘     │
 //	             ▼                                                    ▼
 //	        next connection      poller ──▶ Session.Await (small stack) ──▶ charge the address
 //	                               ▲                                      │
@@ -114,8 +115,8 @@ const handshakeGrace = time.Second
 
 // Accept starts the accept loop of one listener, with one goroutine per handshake. If there are too many handshakes,
 // the next connection waits, later ones wait in the kernel, and the oldest handshake is closed after its grace. So
-// ten thousand peers may connect at once, and silent peers cannot keep others out. request is true for the request
-// port.
+// ten thousand peers may connect at once, and silent peers cannot keep others out. Connections whose address has to
+// pay for earlier messages wait in a queue of their own. request is true for the request port.
 func (g *Group) Accept(ln net.Listener, request bool, hs Handshake) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -132,7 +133,8 @@ func (g *Group) Accept(ln net.Listener, request bool, hs Handshake) {
 // descriptors run out would need a restart.
 func (g *Group) acceptLoop(ln net.Listener, request bool, hs Handshake) {
 	defer g.wg.Done()
-	waiting := &pending{max: g.o.MaxHandshakes, freed: make(chan struct{}, 1)}
+	waiting, late := newPending(g.o.MaxHandshakes), newDebtors()
+	g.wg.Go(func() { g.admitDebtors(late, hs) })
 	var delay time.Duration
 	for {
 		c, err := ln.Accept()
@@ -152,9 +154,10 @@ func (g *Group) acceptLoop(ln net.Listener, request bool, hs Handshake) {
 		}
 		delay = 0
 		c = g.watch(c)
-		if evicted := waiting.awaitRoom(g.ctx); evicted != nil {
-			g.o.Log.Debug("Closed oldest handshake, too many", "peer", evicted.RemoteAddr().String())
-			g.closeConn(evicted)
+		// guard: handshakes-in-debt TestDebtorsHoldNoSlots instead: inDebt := false
+		inDebt := g.owes(c)
+		if !inDebt {
+			g.awaitSlot(waiting)
 		}
 		expelled, as := g.addConn(c, request)
 		switch as {
@@ -166,9 +169,26 @@ func (g *Group) acceptLoop(ln net.Listener, request bool, hs Handshake) {
 			return
 		}
 		g.closeConn(expelled)
-		el := waiting.push(c)
-		go g.runHandshake(c, hs, func() { waiting.remove(el) })
+		if !inDebt {
+			g.startHandshake(c, waiting, hs)
+		} else if !g.queueDebtor(late, c) {
+			g.Drop(c)
+			g.wg.Done()
+		}
 	}
+}
+
+// awaitSlot waits until a handshake may begin. The oldest one may be closed for that.
+func (g *Group) awaitSlot(p *pending) {
+	if evicted := p.awaitRoom(g.ctx); evicted != nil {
+		g.o.Log.Debug("Closed oldest handshake, too many", "peer", evicted.RemoteAddr().String())
+		g.closeConn(evicted)
+	}
+}
+
+func (g *Group) startHandshake(c net.Conn, p *pending, hs Handshake) {
+	el := p.push(c)
+	go g.runHandshake(c, hs, func() { p.remove(el) })
 }
 
 // runHandshake runs in its own goroutine.
@@ -410,12 +430,18 @@ func (g *Group) evictConn(addr netip.Prefix) net.Conn {
 }
 
 // expelConn takes a connection's place. The caller holds mu and closes the connection after unlocking; the
-// connection's goroutine then drops it.
+// connection's goroutine, if it has one, then drops it.
 func (g *Group) expelConn(u *unapproved) net.Conn {
 	g.census.removeConn(u)
+	close(u.gone)
+	if u.queue != nil {
+		u.queue.remove(u)
+		delete(g.conns, u.c)
+		g.wg.Done()
+		return u.c
+	}
 	g.conns[u.c] = nil
 	g.lost[u.c] = struct{}{}
-	close(u.gone)
 	return u.c
 }
 
@@ -628,6 +654,8 @@ type shaking struct {
 	c     net.Conn
 	since time.Time
 }
+
+func newPending(most int) *pending { return &pending{max: most, freed: make(chan struct{}, 1)} }
 
 // awaitRoom waits until there is a place. It returns the connection that it removed for that, or nil: the oldest one
 // whose grace is over and that has no unread bytes. A peer that sent bytes waits for us, not we for it.

@@ -1,0 +1,167 @@
+package serve
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/brine-salt/brine/protocol/transport"
+)
+
+// handed is a listener whose connections a test provides.
+type handed struct {
+	conns chan net.Conn
+	once  sync.Once
+	done  chan struct{}
+}
+
+func newHanded() *handed { return &handed{conns: make(chan net.Conn), done: make(chan struct{})} }
+
+func (h *handed) Accept() (net.Conn, error) {
+	select {
+	case c := <-h.conns:
+		return c, nil
+	case <-h.done:
+		return nil, net.ErrClosed
+	}
+}
+func (h *handed) Close() error { h.once.Do(func() { close(h.done) }); return nil }
+func (*handed) Addr() net.Addr { return &net.TCPAddr{} }
+
+// silent is a connection whose peer says nothing. It notes that it was closed.
+type silent struct {
+	from
+	once   sync.Once
+	closed chan struct{}
+}
+
+func newSilent(addr string) *silent {
+	return &silent{from: from{addr: addr}, closed: make(chan struct{})}
+}
+
+func (c *silent) Read([]byte) (int, error)  { <-c.closed; return 0, io.EOF }
+func (*silent) SetDeadline(time.Time) error { return nil }
+func (c *silent) Close() error              { c.once.Do(func() { close(c.closed) }); return nil }
+func (c *silent) wait() (Session, error) {
+	return &session{await: func() error { <-c.closed; return io.EOF }}, nil
+}
+
+// owe gives an address a debt.
+func (g *Group) owe(addr string, d time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.census.chargeAddress(netip.MustParsePrefix(addr), d/priceFactor, time.Now())
+}
+
+// TestDebtorsHoldNoSlots: connections from an address that has to pay for earlier messages wait beside the slots for handshakes. Those of
+// other addresses begin theirs at once, and another address with a debt does not wait for all of the first.
+func TestDebtorsHoldNoSlots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const slots, crowd, debt = 10, 200, 900 * time.Millisecond
+		g := group(t, func(o *transport.ServerOptions) { o.MaxHandshakes = slots })
+		l := newHanded()
+		begin := time.Now()
+		var mu sync.Mutex
+		var others int       // handshakes of addresses without a debt
+		var debtors []string // addresses of the other ones, in their order
+		g.Accept(l, true, func(c net.Conn) (Session, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			switch ip, after := connPrefix(c).Addr().String(), time.Since(begin); {
+			case strings.HasPrefix(ip, "10.0.1."):
+				if others++; after > 0 {
+					t.Errorf("the handshake of %s began after %v", ip, after)
+				}
+			default:
+				if debtors = append(debtors, ip); after < debt || after > 2*debt {
+					t.Errorf("the handshake of %s began after %v", ip, after)
+				}
+			}
+			return c.(*silent).wait()
+		})
+		g.owe("10.0.0.1/32", debt)
+		g.owe("10.0.0.2/32", debt)
+		for i := range crowd {
+			l.conns <- newSilent(fmt.Sprintf("10.0.0.1:%d", i+1))
+		}
+		l.conns <- newSilent("10.0.0.2:1")
+		for i := range 3 * slots {
+			l.conns <- newSilent(fmt.Sprintf("10.0.1.%d:1", i))
+		}
+		synctest.Wait()
+		mu.Lock()
+		if others != 3*slots {
+			t.Errorf("%d handshakes of other addresses began at once, want %d", others, 3*slots)
+		}
+		mu.Unlock()
+		time.Sleep(3 * debt)
+		mu.Lock()
+		defer mu.Unlock()
+		if at := slices.Index(debtors, "10.0.0.2"); len(debtors) != crowd+1 || at < 0 || at > 2*slots {
+			t.Errorf("%d handshakes of addresses in debt, that of the second address was number %d", len(debtors), at)
+		}
+		if n := g.Conns(); n != crowd+1+3*slots {
+			t.Errorf("%d connections", n)
+		}
+	})
+}
+
+// TestDebtorsLoseTheirPlaces: connections that wait because of a debt are replaced like others, at once and for good, and Close ends them.
+func TestDebtorsLoseTheirPlaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const places = 100
+		g := group(t, func(o *transport.ServerOptions) { o.MaxHandshakes, o.MaxConnections = 10, places })
+		l := newHanded()
+		var honest atomic.Int32
+		g.Accept(l, true, func(c net.Conn) (Session, error) {
+			if c.RemoteAddr().String() == "10.1.0.1:1" {
+				honest.Add(1)
+			}
+			return c.(*silent).wait()
+		})
+		var all []*silent
+		come := func(addr string) {
+			c := newSilent(addr)
+			all = append(all, c)
+			l.conns <- c
+		}
+		for i := range 4 {
+			addr := fmt.Sprintf("10.0.0.%d", i)
+			g.owe(addr+"/32", maxDebt)
+			for port := range places {
+				come(fmt.Sprintf("%s:%d", addr, port+1))
+			}
+		}
+		synctest.Wait()
+		g.mu.Lock()
+		conns, lost := len(g.conns), len(g.lost)
+		g.mu.Unlock()
+		if conns != places+lost || lost > 20 {
+			t.Errorf("%d connections, %d of them lost their place and are kept", conns, lost)
+		}
+		come("10.1.0.1:1")
+		synctest.Wait()
+		if honest.Load() != 1 {
+			t.Error("a connection without a debt waits for its handshake")
+		}
+		g.Close()
+		for _, c := range all {
+			select {
+			case <-c.closed:
+			default:
+				t.Fatalf("%s is open after Close", c.addr)
+			}
+		}
+		if g.Conns() != 0 {
+			t.Errorf("%d connections after Close", g.Conns())
+		}
+	})
+}
