@@ -117,25 +117,25 @@ func (p *Presence) Knows(name string) bool {
 	return p.others[name] != nil
 }
 
-// Crowded reports whether more than most ids are connected, and id is not. It lists them only if that is possible:
-// every sign-in asks.
+// Crowded reports whether more than most ids are connected, and id is not. Connections without a name do not count:
+// they may be of any peer. It lists the ids only if there may be too many, and only for a new one: every sign-in asks.
 func (p *Presence) Crowded(id string, most int, servers []transport.Server, now time.Time) bool {
 	n := 0
 	for _, s := range servers {
-		n += s.Subscribers()
+		if named, _ := s.Reach(id); named > 0 {
+			return false
+		}
+		n += s.Named()
 	}
 	p.mu.Lock()
+	known := now.Sub(p.seen[id]) < PresenceGrace
 	n += len(p.seen)
 	for _, other := range p.others {
+		known = known || fields.Has(other, id)
 		n += len(other)
 	}
 	p.mu.Unlock()
-	if n <= most {
-		return false
-	}
-	ids := p.Present(servers, now, true)
-	_, known := slices.BinarySearch(ids, id)
-	return len(ids) > most && !known
+	return !known && n > most && len(p.Present(servers, now, true)) > most
 }
 
 // Change returns the ids that connected and disconnected since the last call.

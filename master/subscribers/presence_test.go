@@ -2,6 +2,7 @@ package subscribers
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,18 +12,28 @@ import (
 // counted is a transport with connections, which counts how often they are listed.
 type counted struct {
 	transport.Server
-	ids    []string
-	listed int
+	ids      []string
+	nameless int
+	listed   int
 }
 
-func (c *counted) Subscribers() int  { return len(c.ids) }
+func (c *counted) Subscribers() int  { return len(c.ids) + c.nameless }
+func (c *counted) Named() int        { return len(c.ids) }
 func (c *counted) Present() []string { c.listed++; return c.ids }
+func (c *counted) Reach(ids ...string) (named, nameless int) {
+	for _, id := range ids {
+		if slices.Contains(c.ids, id) {
+			named++
+		}
+	}
+	return named, c.nameless
+}
 
-// TestCrowded: the minions are listed only where there may be too many, so that a thousand sign-ins below max_minions
-// cost the same each.
+// TestCrowded: the minions are listed only where there may be too many and for new ones, so that a thousand sign-ins
+// below max_minions cost the same each. However many connections an unauthenticated peer opens, they do not count.
 func TestCrowded(t *testing.T) {
 	const most = 1000
-	c, now := &counted{}, time.Now()
+	c, now := &counted{nameless: 10 * most}, time.Now()
 	p := NewPresence()
 	crowded := func(id string) bool { return p.Crowded(id, most, []transport.Server{c}, now) }
 	for i := range most / 2 {
@@ -46,7 +57,15 @@ func TestCrowded(t *testing.T) {
 	for i := range most {
 		c.ids = append(c.ids, fmt.Sprintf("n%03d", i))
 	}
-	if !crowded("new") || crowded("n001") || crowded("elsewhere") {
-		t.Error("not crowded for a new minion, or for known ones")
+	if !crowded("new") {
+		t.Error("not crowded for a new minion")
+	}
+	c.listed = 0
+	p.Saw("recent", now)
+	if crowded("n001") || crowded("elsewhere") || crowded("recent") || c.listed > 0 {
+		t.Errorf("crowded for known minions, or these are listed, %d times", c.listed)
+	}
+	if now = now.Add(PresenceGrace); !crowded("recent") {
+		t.Error("not crowded for a minion that was seen before the grace")
 	}
 }

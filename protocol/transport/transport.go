@@ -109,6 +109,8 @@ type Publisher interface {
 	MinionAt(peer string) bool
 	// Subscribers returns the number of subscribed connections.
 	Subscribers() int
+	// Named returns how many different names subscribers have.
+	Named() int
 	// Reach returns how many of the ids are names of subscribers, and how many subscribers and arriving connections
 	// have no name and may be any minion.
 	Reach(ids ...string) (named, nameless int)

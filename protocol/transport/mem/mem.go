@@ -123,6 +123,8 @@ func (s *server) Subscribers() int {
 	return len(s.sessions)
 }
 
+func (s *server) Named() int { return len(s.Present()) }
+
 func (s *server) Present() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -169,8 +169,8 @@ func namedSubscribers(t *testing.T, i Impl) {
 			t.Error("sent to an identified connection")
 		}
 	}
-	if got := strings.Join(s.Present(), ","); got != "a,b" {
-		t.Errorf("present %q", got)
+	if got, n := strings.Join(s.Present(), ","), s.Named(); got != "a,b" || n != 2 {
+		t.Errorf("present %q, %d names", got, n)
 	}
 	// a and b are reached by name, c only as one of the unidentified connections.
 	if named, nameless := s.Reach("a", "c", "b"); named != 2 || nameless != 1 {
@@ -199,8 +199,8 @@ func namedSubscribers(t *testing.T, i Impl) {
 	case <-time.After(Patience):
 		t.Fatal("nobody left")
 	}
-	if got := strings.Join(s.Present(), ","); got != "b" {
-		t.Errorf("present %q when a left", got)
+	if got, n := strings.Join(s.Present(), ","), s.Named(); got != "b" || n != 1 {
+		t.Errorf("present %q when a left, %d names", got, n)
 	}
 }
 
@@ -291,7 +291,7 @@ func presence(t *testing.T, i Impl) {
 		return
 	}
 	// Two connections of one id count as one.
-	Eventually(t, "a and b present", func() bool { return strings.Join(s.Present(), ",") == "a,b" })
+	Eventually(t, "a and b present", func() bool { return strings.Join(s.Present(), ",") == "a,b" && s.Named() == 2 })
 
 	states := make(chan transport.State, 100)
 	// A client that cannot prove its id reports the error and retries.

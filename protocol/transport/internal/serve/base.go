@@ -80,6 +80,9 @@ func (b *Base) RequestAddr() net.Addr { return b.req.Addr() }
 // Subscribers implements transport.Publisher.
 func (b *Base) Subscribers() int { return b.Roster.Count() }
 
+// Named implements transport.Publisher.
+func (b *Base) Named() int { return b.Roster.Named() }
+
 // Present implements transport.Publisher.
 func (b *Base) Present() []string { return b.Roster.Present() }
 

@@ -203,6 +203,13 @@ func (r *Roster) Reach(ids ...string) (named, nameless int) {
 	return named, len(r.unnamed) + r.countArriving()
 }
 
+// Named returns the number of names.
+func (r *Roster) Named() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.byID)
+}
+
 // Present returns the names, sorted.
 func (r *Roster) Present() []string {
 	r.mu.Lock()
