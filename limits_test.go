@@ -132,7 +132,7 @@ func limitRows() map[string][]string {
 		"commands of an HTTP request":                                              {"master/restapi/internal/exchange maxChunks", "400"},
 		"contents of a vendordata request":                                         {vendor + "maxToken", vendor + "maxEntries", vendor + "maxValue", vendor + "maxKept"},
 		"addresses that are remembered":                                            {limiter + "maxSources", serve + "maxPaid", serve + "maxAddresses"},
-		"announced minions":                                                        {"master/announced DefaultMaxTenant", "master/announced maxGrains"},
+		"announced minions":                                                        {"master/announced DefaultMaxTenant", "master/announced maxGrains", "master/announced grainsShare"},
 		"key pairs that are made for announced minions":                            {"1"},
 		"what open orders carry":                                                   {"master/orders/content defaultTotal", "503"},
 		"HTTP bodies beyond 64 KiB, and uploads":                                   {rest + "smallBody", rest + "ownBody", rest + "ownBytes", "503"},

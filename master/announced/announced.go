@@ -123,7 +123,7 @@ func (b *Book) Ensure(ctx context.Context, s Spec, byTenant bool,
 		}
 	}
 	ttl := cmp.Or(s.TokenTTL, DefaultTokenTTL)
-	grains, err := plain(s.Grains)
+	grains, size, err := plain(s.Grains)
 	if err != nil {
 		return out, err
 	}
@@ -146,8 +146,12 @@ func (b *Book) Ensure(ctx context.Context, s Spec, byTenant bool,
 			failure = ErrOtherTenant
 			return false
 		}
-		if x.Version == 0 && !reserved {
-			if failure = b.reserve(ctx, s.Tenant); failure != nil {
+		if !x.Joined && !reserved {
+			more := 0
+			if x.Version == 0 {
+				more = 1
+			}
+			if failure = b.reserve(ctx, s.Tenant, more, size-sizeOf(*x)); failure != nil {
 				return false
 			}
 			reserved = true
@@ -325,7 +329,7 @@ func (b *Book) Forget(ctx context.Context, id string) error {
 		err = b.Minions.DeleteMinion(ctx, id)
 	}
 	if err == nil && !x.Joined {
-		b.uncount(x.Tenant)
+		b.uncount(x)
 	}
 	b.Tenants.Forget()
 	b.Grants.TakeGrants(store.Minion{ID: id})

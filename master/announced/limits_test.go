@@ -95,12 +95,72 @@ func TestTenantIsFull(t *testing.T) {
 func TestLargeGrains(t *testing.T) {
 	b, _ := newBook(t)
 	known := bootstrap.Bootstrap{Masters: []string{"salt.example"}}
-	for size, want := range map[int]string{maxGrains - 100: "", maxGrains: "more than 65536"} {
+	for size, want := range map[int]string{maxGrains - 100: "", maxGrains: "more than 262144"} {
 		_, err := b.Ensure(t.Context(), Spec{ID: fmt.Sprint("m", size), Grains: map[string]any{"a": strings.Repeat("x", size)}}, true, known)
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || !errors.Is(err, ErrLargeGrains)) {
 			t.Errorf("%d bytes: %v", size, err)
 		}
 	}
+	metadata := map[string]any{} // the largest that Nova keeps by default
+	for i := range 128 {
+		metadata[fmt.Sprintf("%s%03d", strings.Repeat("\U0001F600", 252), i)] = strings.Repeat("\U0001F600", 255)
+	}
+	_, err := b.Ensure(t.Context(), Spec{ID: "nova", Grains: map[string]any{"openstack": map[string]any{"metadata": metadata}}}, true, known)
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestGrainsOfOneTenant: the grains of a tenant's announced minions have a limit together, also when they are announced again with more;
+// other tenants keep theirs.
+func TestGrainsOfOneTenant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first, _ := newBook(t)
+		o := first.Options
+		o.MaxTenant = 40 // 640 KiB together
+		b := New(o)
+		known := bootstrap.Bootstrap{Masters: []string{"salt.example"}}
+		announce := func(b *Book, tenant, id string, size int) error {
+			_, err := b.Ensure(t.Context(), Spec{ID: id, Tenant: tenant, Grains: map[string]any{"a": strings.Repeat("x", size)}}, true, known)
+			return err
+		}
+		for _, id := range []string{"one", "two", "three"} {
+			if err := announce(b, "blue", id, 200<<10); err != nil {
+				t.Fatal(err)
+			}
+		}
+		peer := New(o) // a peer master of the same store counts what is there
+		for _, b := range []*Book{b, peer} {
+			if err := announce(b, "blue", "four", 100<<10); !errors.Is(err, ErrTenantFull) || !strings.Contains(fmt.Sprint(err), "of 655360 bytes") {
+				t.Error("beyond the limit:", err)
+			}
+			if err := announce(b, "blue", "one", 250<<10); !errors.Is(err, ErrTenantFull) {
+				t.Error("again, with more than there is room for:", err)
+			}
+			if err := announce(b, "blue", "one", 200<<10); err != nil {
+				t.Error("again, as before:", err)
+			}
+		}
+		if err := announce(b, "blue", "small", 100); err != nil {
+			t.Error("small grains beside large ones:", err)
+		}
+		if err := announce(b, "red", "red", 200<<10); err != nil {
+			t.Error("of another tenant:", err)
+		}
+		if err := b.Forget(t.Context(), "two"); err != nil {
+			t.Fatal(err)
+		}
+		if err := announce(b, "blue", "four", 150<<10); err != nil {
+			t.Error("after the end of one:", err)
+		}
+		if err := announce(b, "blue", "three", 100); err != nil {
+			t.Error("again, with less:", err)
+		}
+		time.Sleep(countLife + time.Second)
+		if err := announce(b, "blue", "five", 150<<10); err != nil {
+			t.Error("after another became small:", err)
+		}
+	})
 }
 
 // TestKeyPairsTakeTurns: for one tenant one key pair is made at a time, so that its announcements keep one processor busy and not all.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/brine-salt/brine/protocol/payload"
 )
 
 // memoryQueue is the part of a memory store that holds orders and minions. The store's mutex guards it.
@@ -261,7 +263,12 @@ func (m *memory) SwapMinion(_ context.Context, x *Minion) error {
 	case x.Version != old.Version:
 		return fmt.Errorf("cannot change minion %q: %w", x.ID, ErrChanged)
 	}
+	packed, err := payload.MarshalBin(x.Spec)
+	if err != nil {
+		return fmt.Errorf("cannot store minion %q: %w", x.ID, err)
+	}
 	x.Version++
+	x.Size = len(packed)
 	m.queue.minions[x.ID] = *x
 	return nil
 }

@@ -132,8 +132,10 @@ type Minion struct {
 	Tenant string
 	// Joined is true if it has connected before.
 	Joined bool
-	// Spec is the master's own data. Stores do not interpret it.
+	// Spec is the master's own data. Stores do not interpret it. Size is how many bytes it has in the store, which
+	// sets it.
 	Spec map[string]any
+	Size int
 	// Version counts the changes. It is 0 in one that is not stored yet.
 	Version int64
 }
@@ -147,7 +149,7 @@ type MinionFilter struct {
 	Tenant string
 	// Absent selects those that have not joined.
 	Absent bool
-	// NoSpec leaves Spec nil, which with large ones costs far less.
+	// NoSpec leaves Spec nil, which with large ones costs far less. Size is still set.
 	NoSpec bool
 	// After selects ids after it, which with Limit reads a long list in pages. A Limit of 0 means no limit.
 	After string

@@ -55,7 +55,7 @@ type Options struct {
 
 // Limits of a request.
 const (
-	maxBody    = 512 << 10 // user-data has up to 64 KiB, in base64
+	maxBody    = 1 << 20 // user-data has up to 64 KiB, in base64; each character of metadata up to 12 bytes
 	maxToken   = 8 << 10
 	maxEntries = 256 // of metadata; Nova's own limit is 128 by default
 	maxValue   = 1024
@@ -327,6 +327,9 @@ func (s *Server) announce(ctx context.Context, q query) (bootstrap.Bootstrap, er
 	case errors.Is(err, announced.ErrTenantFull):
 		s.o.Log.Warn("Vendordata request refused", "minion", q.Instance, "tenant", q.Project, "err", err)
 		return b, &statusError{http.StatusForbidden, "The project has as many minions as it may"}
+	case errors.Is(err, announced.ErrLargeGrains):
+		s.o.Log.Warn("Vendordata request refused", "minion", q.Instance, "tenant", q.Project, "err", err)
+		return b, &statusError{http.StatusRequestEntityTooLarge, "The metadata of the instance is too large"}
 	}
 	return b, err
 }

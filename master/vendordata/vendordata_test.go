@@ -156,6 +156,10 @@ func TestBadRequests(t *testing.T) {
 	for i := range entries {
 		entries[i] = fmt.Sprintf(`"k%d": "v"`, i)
 	}
+	large := make([]string, 200)
+	for i := range large {
+		large[i] = fmt.Sprintf(`"%s%d": "%s"`, strings.Repeat("k", 1000), i, strings.Repeat("v", 1000))
+	}
 	for _, c := range []struct {
 		name, path, token, body string
 		code                    int
@@ -182,7 +186,8 @@ func TestBadRequests(t *testing.T) {
 		{"many values", "", "good", with("metadata", "{"+strings.Join(entries, ",")+"}"), 400, "too large"},
 		{"a hostname without end", "", "good", with("hostname", `"`+strings.Repeat("x", 2000)+`"`), 400, "too large"},
 		{"deep nesting", "", "good", with("x", strings.Repeat("[", 100_000)+strings.Repeat("]", 100_000)), 400, "JSON object"},
-		{"a large body", "", "good", with("user-data", `"`+strings.Repeat("x", 600_000)+`"`), 413, "more than 524288 bytes"},
+		{"a large body", "", "good", with("user-data", `"`+strings.Repeat("x", 1_100_000)+`"`), 413, "more than 1048576 bytes"},
+		{"more metadata than grains may have", "", "good", with("metadata", "{"+strings.Join(large, ",")+"}"), 413, "metadata of the instance is too large"},
 		{"an unknown form", "?form=env", "good", instance, 400, "form"},
 		{"an unknown parameter", "?token=good", "good", instance, 400, "no parameter"},
 		{"another path", "/x", "good", instance, 404, "nothing here"},

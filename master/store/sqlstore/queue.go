@@ -441,17 +441,22 @@ func (s *Store) queryMinions(ctx context.Context, noSpec bool, where string,
 	var out []store.Minion
 	column := "body"
 	if noSpec {
-		column = "NULL"
+		column = "length(body)"
 	}
 	err := s.queryRows(ctx, func() { out = nil }, func(rows *sql.Rows) error {
 		var m store.Minion
 		var body []byte
 		var joined int
-		if err := rows.Scan(&m.ID, &m.Tenant, &joined, &m.Version, &body); err != nil {
+		last := any(&body)
+		if noSpec {
+			last = &m.Size
+		}
+		if err := rows.Scan(&m.ID, &m.Tenant, &joined, &m.Version, last); err != nil {
 			return err
 		}
 		m.Joined = joined != 0
 		if !noSpec {
+			m.Size = len(body)
 			v, err := payload.UnmarshalDisk(body, packed.Limits)
 			if err != nil {
 				return fmt.Errorf("cannot read minion %q: %w", m.ID, err)
@@ -491,6 +496,7 @@ func (s *Store) SwapMinion(ctx context.Context, m *store.Minion) error {
 		return fmt.Errorf("cannot store minion %q: %w", m.ID, err)
 	}
 	m.Version++
+	m.Size = len(body)
 	return nil
 }
 

@@ -484,6 +484,9 @@ func minions(t *testing.T, _ store.Store, _ store.Queue, s store.Minions) {
 			if c.f.NoSpec && m.Spec != nil {
 				t.Errorf("%s: %v", c.name, m.Spec)
 			}
+			if m.Size == 0 {
+				t.Errorf("%s: %s has no size", c.name, m.ID)
+			}
 		}
 		if got != c.want || err != nil {
 			t.Errorf("%s: %q %v", c.name, got, err)
