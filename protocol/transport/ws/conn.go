@@ -32,6 +32,10 @@ const (
 	maxPython = 4<<20 - 1
 	// maxUpgrade is the largest head of an HTTP request in bytes.
 	maxUpgrade = 16 << 10
+	// maxOverhead is how many bytes a peer may send within overheadWindow besides messages, and besides a byte for
+	// each overheadPart bytes of messages. A ping of 6 bytes costs a reply, an empty fragment as much time.
+	maxOverhead, overheadPart = 16 << 10, 16
+	overheadWindow            = 10 * time.Second
 	// agent identifies brine's peers, which accept larger messages than Python.
 	agent = "brine"
 )
@@ -49,10 +53,26 @@ type stream struct {
 	readTimeout, writeTimeout time.Duration
 	idleTimeout               time.Duration // between messages; 0 means none
 	inside                    atomic.Bool
-	set                       bool // a read deadline is set; only the reading goroutine uses it
+
+	// Only the reading goroutine uses the following fields.
+	set      bool      // a read deadline is set
+	window   time.Time // when the window of left began
+	left     int64     // how many bytes besides messages may still come
+	awaiting int64     // how many bytes of a message receive waits for
 }
 
+// countMessage counts n bytes of a message, and the bytes that may come besides.
+func (s *stream) countMessage(n int) { s.left += int64(n + n/overheadPart) }
+
 func (s *stream) Read(p []byte) (int, error) {
+	if now := time.Now(); now.Sub(s.window) >= overheadWindow {
+		s.window, s.left = now, maxOverhead
+	}
+	// guard: ping-flood TestOverhead
+	if s.left+s.awaiting <= 0 {
+		return 0, fmt.Errorf("ws: more than %d bytes besides messages in %v: %w", maxOverhead, overheadWindow,
+			transport.ErrProtocol)
+	}
 	timeout := s.idleTimeout
 	if s.inside.Load() {
 		timeout = s.readTimeout
@@ -67,7 +87,9 @@ func (s *stream) Read(p []byte) (int, error) {
 			return 0, err
 		}
 	}
-	return s.Conn.Read(p)
+	n, err := s.Conn.Read(p)
+	s.left -= int64(n)
+	return n, err
 }
 
 func (s *stream) Write(p []byte) (int, error) {
@@ -91,7 +113,10 @@ func (c *conn) receive(limit int64, grant func(total int64) error) ([]byte, erro
 	}
 	buf := make([]byte, 0, 1024)
 	for {
+		c.stream.awaiting = int64(cap(buf) - len(buf))
 		n, err := r.Read(buf[len(buf):cap(buf)])
+		c.stream.awaiting = 0
+		c.stream.countMessage(n)
 		buf = buf[:len(buf)+n]
 		if int64(len(buf)) > limit {
 			return nil, fmt.Errorf("ws: message of more than %d bytes: %w", limit, transport.ErrTooBig)

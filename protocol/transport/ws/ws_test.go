@@ -12,8 +12,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/coder/websocket"
 
@@ -192,4 +194,80 @@ func TestPublishForm(t *testing.T) {
 
 func TestCrowd(t *testing.T) {
 	transporttest.Crowd(t, impl, []byte(upgradeGet+"\r\n"), []byte(upgradeGet+"\r\n"))
+}
+
+// endless repeats a frame, and counts how many bytes of them were read.
+type endless struct {
+	frame []byte
+	read  int
+}
+
+func (e *endless) Read(p []byte) (n int, err error) {
+	if e.read > 10<<20 {
+		return 0, io.EOF
+	}
+	for n < len(p) {
+		k := copy(p[n:], e.frame[e.read%len(e.frame):])
+		n += k
+		e.read += k
+	}
+	return n, nil
+}
+
+// TestOverhead: a peer that sends frames without contents is not served for long, on either side. Messages may have as many fragments as
+// they like.
+func TestOverhead(t *testing.T) {
+	request := strings.NewReader(upgradeGet + "\r\n")
+	for name, frame := range map[string]string{"pings": "\x89\x80\x00\x00\x00\x00", "pongs": "\x8a\x80\x00\x00\x00\x00", "empty fragments": "\x00\x80\x00\x00\x00\x00"} {
+		flood := &endless{frame: []byte(frame)}
+		first := ""
+		if name == "empty fragments" {
+			first = "\x02\x85\x00\x00\x00\x00hello"
+		}
+		_, _ = request.Seek(0, io.SeekStart)
+		c, err := upgradeConn(&recorded{r: io.MultiReader(request, strings.NewReader(first), flood)}, time.Minute, time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.receive(1<<20, nil)
+		if !errors.Is(err, transport.ErrProtocol) || flood.read > 2*maxOverhead {
+			t.Errorf("%s: %d bytes were read, then %v", name, flood.read, err)
+		}
+		c.Close()
+	}
+	for _, size := range []int{100, 1000, 100_000} {
+		var frames []byte
+		whole := bytes.Repeat([]byte("x"), 4<<20)
+		for part := range slices.Chunk(whole, size) {
+			first := byte(0)
+			if len(frames) == 0 {
+				first = 2
+			}
+			frames = append(frames, small(first, part)...)
+		}
+		frames = append(frames, small(0x80, nil)...)
+		_, _ = request.Seek(0, io.SeekStart)
+		c, err := upgradeConn(&recorded{r: io.MultiReader(request, bytes.NewReader(frames))}, time.Minute, time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, err := c.receive(8<<20, nil); err != nil || !bytes.Equal(b, whole) {
+			t.Errorf("fragments of %d bytes: %d bytes, %v", size, len(b), err)
+		}
+		c.Close()
+	}
+}
+
+// small is like masked, with as short a head as clients send.
+func small(first byte, body []byte) []byte {
+	var b []byte
+	switch n := len(body); {
+	case n < 126:
+		b = []byte{first, 0x80 | byte(n)}
+	case n < 1<<16:
+		b = binary.BigEndian.AppendUint16([]byte{first, 0x80 | 126}, uint16(n))
+	default:
+		b = binary.BigEndian.AppendUint64([]byte{first, 0x80 | 127}, uint64(n))
+	}
+	return append(append(b, 0, 0, 0, 0), body...)
 }
