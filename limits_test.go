@@ -125,6 +125,7 @@ func limitRows() map[string][]string {
 		"messages that a subscriber has not taken":                                 {trans + "DefaultPubHWM", trans + "DefaultPubBytes", trans + "DefaultWriteTimeout"},
 		"messages for connections that have not subscribed yet":                    {serve + "maxKept", serve + "maxKeptBytes", serve + "arrivalTime"},
 		"connections that have lost their slot, with a request under way":          {serve + "lostPart", serve + "minLost"},
+		"recorded requests of a minion, sent again":                                {door + "maxRepeats"},
 		"sealed requests from 4 KiB on":                                            {door + "largeRequest", door + "largeBytes"},
 		"keys of other tenants, tried for a request that does not name its minion": {ten + "triesRate", ten + "triesBurst", ten + "maxGuessable"},
 		"contents of a sign-in":                                                    {proto + "maxID", proto + "maxPubText", "protocol/crypt MaxBits", proto + "maxToken"},

@@ -52,6 +52,7 @@ type Session struct {
 	newest  int64              // newest time seen, in seconds
 	floor   int64              // requests with an earlier time are refused
 	seen    map[[16]byte]int64 // time by nonce
+	again   map[[16]byte]uint8 // how often a nonce came again, at most 255; nil if none did
 	expired bool               // the next sign-in gets another key
 	// generation is the key's generation, in a cluster, whose masters derive the same keys.
 	generation int64
@@ -182,7 +183,7 @@ func (e *Session) Enter(generation int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.generation != generation {
-		e.generation, e.newest, e.floor, e.seen = generation, 0, 0, nil
+		e.generation, e.newest, e.floor, e.seen, e.again = generation, 0, 0, nil, nil
 	}
 }
 
@@ -234,8 +235,8 @@ func (s *Store) Issue(id string, pub *crypt.PublicKey) (*crypt.Key, error) {
 			return nil, fmt.Errorf("cannot store session key of %q: %w", id, err)
 		}
 	}
-	e.key, e.owner, e.of, e.made, e.newest, e.floor, e.seen, e.expired = key, owner, nil,
-		time.Now(), 0, 0, nil, false
+	e.key, e.owner, e.of, e.made, e.newest, e.floor, e.seen, e.again, e.expired = key, owner, nil,
+		time.Now(), 0, 0, nil, nil, false
 	return key, nil
 }
 
@@ -258,12 +259,11 @@ func (s *Store) Forget(id string) {
 // ErrReplayed means that a request was accepted before, or may have been.
 var ErrReplayed = errors.New("request was seen before")
 
-// Admit returns an error unless a verified request may be accepted. repeated reports whether it was accepted
-// before.
-func (e *Session) Admit(v protocol.Verified, window int64) (repeated bool, err error) {
+// Admit returns an error unless a verified request may be accepted. repeated is how often it came before, at most 255.
+func (e *Session) Admit(v protocol.Verified, window int64) (repeated int, err error) {
 	at, ok := v.Time()
 	if !ok {
-		return false, errors.New("request has no time")
+		return 0, errors.New("request has no time")
 	}
 	ts := at.Unix()
 	sum := sha256.Sum256([]byte(v.Nonce()))
@@ -274,12 +274,16 @@ func (e *Session) Admit(v protocol.Verified, window int64) (repeated bool, err e
 	if ts < e.floor || ts < e.newest-window {
 		// It is old, or the minion's clock jumped back. A new session key makes the two distinguishable.
 		e.expired = true
-		return false, fmt.Errorf("%w, or the minion's clock jumped back %d s", ErrReplayed,
+		return 0, fmt.Errorf("%w, or the minion's clock jumped back %d s", ErrReplayed,
 			e.newest-ts)
 	}
 	// guard: CVE-2024-38823 master:TestCVE_2024_38823_Replay
 	if _, dup := e.seen[nonce]; dup {
-		return true, nil
+		if e.again == nil {
+			e.again = make(map[[16]byte]uint8)
+		}
+		e.again[nonce] = max(e.again[nonce], e.again[nonce]+1) // the last one does not overflow
+		return int(e.again[nonce]), nil
 	}
 	if e.seen == nil {
 		e.seen = make(map[[16]byte]int64)
@@ -294,7 +298,7 @@ func (e *Session) Admit(v protocol.Verified, window int64) (repeated bool, err e
 			e.trim(w)
 		}
 	}
-	return false, nil
+	return 0, nil
 }
 
 // trim removes nonces older than a window. Such requests are refused by their time from now on.
@@ -303,10 +307,14 @@ func (e *Session) trim(window int64) {
 	for n, ts := range e.seen {
 		if ts < e.floor {
 			delete(e.seen, n)
+			delete(e.again, n)
 		}
 	}
 	if len(e.seen) == 0 {
 		e.seen = nil
+	}
+	if len(e.again) == 0 {
+		e.again = nil
 	}
 }
 

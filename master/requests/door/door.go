@@ -21,6 +21,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/brine-salt/brine/master/internal/ratelimit"
 	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/master/sessions"
 	"github.com/brine-salt/brine/master/subscribers"
@@ -117,7 +118,8 @@ type Options struct {
 // Door checks requests and passes them on.
 type Door struct {
 	Options
-	turns *semaphore.Weighted // for large requests; see admitLarge
+	turns  *semaphore.Weighted // for large requests; see admitLarge
+	hourly *ratelimit.HourlyLog
 
 	mu     sync.Mutex // guards skewed
 	skewed map[string]time.Time
@@ -126,7 +128,7 @@ type Door struct {
 // New returns a Door.
 func New(o Options) *Door {
 	return &Door{Options: o, turns: semaphore.NewWeighted(largeBytes),
-		skewed: make(map[string]time.Time)}
+		hourly: ratelimit.NewHourlyLog(), skewed: make(map[string]time.Time)}
 }
 
 // silence is the reply that closes the connection without an answer.

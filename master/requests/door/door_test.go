@@ -23,6 +23,7 @@ import (
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/crypt"
 	"github.com/brine-salt/brine/protocol/payload"
+	"github.com/brine-salt/brine/protocol/transport"
 )
 
 type object = map[string]any
@@ -381,5 +382,53 @@ func TestUnpackedTexts(t *testing.T) {
 	}
 	if !bytes.Equal(packText("x"), pack(t, "x")) {
 		t.Error("packed otherwise")
+	}
+}
+
+// TestReplaysApproveNoPeer: a peer that sends recorded requests of a minion is not taken for the minion, has few pillars made, and adds
+// one line to the log.
+func TestReplaysApproveNoPeer(t *testing.T) {
+	h := newHouse(t, nil)
+	approved := 0
+	send := func(body []byte) any {
+		t.Helper()
+		packed := h.door.Handle(transport.WithApprove(t.Context(), func() { approved++ }), "10.0.0.1:1", bytes.Clone(body), 4505)
+		v, err := payload.Unmarshal(packed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	event, _ := h.seal(t, object{"cmd": "good", "x": "y"})
+	pillar, _ := h.seal(t, object{"cmd": "_pillar"})
+	for what, body := range map[string][]byte{"request": event, "pillar": pillar} {
+		if got := send(body); got == protocol.BadLoad {
+			t.Errorf("%s of the minion: %v", what, got)
+		}
+	}
+	if approved != 2 {
+		t.Errorf("approved %d times, want 2", approved)
+	}
+	pillars := 0
+	for range 50 {
+		if got := send(event); got != protocol.BadLoad {
+			t.Errorf("replayed request: %v", got)
+		}
+		if send(pillar) != protocol.BadLoad {
+			pillars++
+		}
+	}
+	if approved != 2 {
+		t.Errorf("replays approved their peer %d times", approved-2)
+	}
+	if pillars != maxRepeats {
+		t.Errorf("%d pillars for replays, want %d", pillars, maxRepeats)
+	}
+	if n := strings.Count(h.log.String(), "Request refused"); n != 1 {
+		t.Errorf("%d lines of log:\n%s", n, h.log.String())
+	}
+	// The minion itself goes on.
+	if again, _ := h.seal(t, object{"cmd": "_pillar"}); send(again) != "pillar of m" || approved != 3 {
+		t.Errorf("the minion got no pillar, or is not approved, %d times", approved)
 	}
 }

@@ -82,10 +82,14 @@ func (d *Door) oldRequest(ctx context.Context, peer string, e protocol.Envelope)
 // verifiedRequest answers a request of a verified sender.
 func (d *Door) verifiedRequest(ctx context.Context, peer string, e protocol.Envelope,
 	v protocol.Verified, s *sessions.Session, pub *crypt.PublicKey) any {
-	transport.Approve(ctx)
-	if err := d.checkFresh(s, v, time.Now()); err != nil {
-		d.Log.Warn("Request refused", "minion", v.ID(), "fun", v.Cmd(), "peer", peer, "err", err)
-		return protocol.BadLoad
+	fresh, err := d.checkFresh(s, v, time.Now())
+	if err != nil {
+		return d.refuse(ctx, peer, v, err)
+	}
+	// A recorded request proves nothing about the peer that sends it.
+	// guard: replay-approves TestReplaysApproveNoPeer instead: true
+	if fresh {
+		transport.Approve(ctx)
 	}
 	first, err := d.Peers.FirstTime(ctx, v)
 	if err != nil {
@@ -94,9 +98,7 @@ func (d *Door) verifiedRequest(ctx context.Context, peer string, e protocol.Enve
 		return silence{}
 	}
 	if !first {
-		d.Log.Warn("Request refused", "minion", v.ID(), "fun", v.Cmd(), "peer", peer,
-			"err", sessions.ErrReplayed)
-		return protocol.BadLoad
+		return d.refuse(ctx, peer, v, sessions.ErrReplayed)
 	}
 	d.Presence.Saw(v.ID(), time.Now())
 	defer d.Counts.CountRequest(v.Cmd(), time.Now())
@@ -112,13 +114,27 @@ func (d *Door) verifiedRequest(ctx context.Context, peer string, e protocol.Enve
 	return d.runRequest(ctx, v)
 }
 
-// checkFresh refuses requests that were accepted before. A pillar request may come twice with one nonce: stock
-// minions send it again unchanged if no reply came in time, and only the minion can read the reply.
-func (d *Door) checkFresh(s *sessions.Session, v protocol.Verified, now time.Time) error {
+// refuse logs why a request was refused, once an hour for each minion: who recorded it may send it without end.
+func (d *Door) refuse(ctx context.Context, peer string, v protocol.Verified, err error) any {
+	// guard: replay-log-flood TestReplaysApproveNoPeer instead: level := slog.LevelWarn
+	level := d.hourly.Level(v.ID(), "request", slog.LevelWarn)
+	d.Log.Log(ctx, level, "Request refused", "minion", v.ID(), "fun", v.Cmd(), "peer", peer,
+		"err", err)
+	return protocol.BadLoad
+}
+
+// maxRepeats is how often a pillar request may come again unchanged. Stock sends a request three times by default
+// (request_channel_tries).
+const maxRepeats = 10
+
+// checkFresh refuses requests that were accepted before. A pillar request may come again with one nonce, and is not
+// fresh then: stock minions send it again unchanged if no reply came in time, and only the minion can read the reply.
+func (d *Door) checkFresh(s *sessions.Session, v protocol.Verified,
+	now time.Time) (fresh bool, err error) {
 	if at, ok := v.Time(); ok {
 		age := now.Sub(at)
 		if d.RequestTTL > 0 && age > d.RequestTTL {
-			return fmt.Errorf("request is %v old", age.Round(time.Second))
+			return false, fmt.Errorf("request is %v old", age.Round(time.Second))
 		}
 		if age.Abs() > 5*time.Minute {
 			d.tellSkew(v.ID(), age)
@@ -129,10 +145,14 @@ func (d *Door) checkFresh(s *sessions.Session, v protocol.Verified, now time.Tim
 		d.Sessions.OutdateSession(v.ID(), s)
 	}
 	// guard: CVE-2024-38823 master:TestCVE_2024_38823_Replay
-	if err == nil && repeated && v.Cmd() != "_pillar" {
+	if err == nil && repeated > 0 && v.Cmd() != "_pillar" {
 		err = sessions.ErrReplayed
 	}
-	return err
+	// guard: replayed-pillars TestReplaysApproveNoPeer
+	if repeated > maxRepeats {
+		err = sessions.ErrReplayed
+	}
+	return repeated == 0, err
 }
 
 // tellSkew logs that a minion's clock is wrong, at most once per hour and minion.
