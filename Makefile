@@ -332,8 +332,11 @@ prose:
 # Before 1.27 Go sometimes reports the end of the time as a failure (golang.org/issue/75804): if no failing input is named, it is not counted.
 FUZZLEAST ?= 10000
 FUZZMORE  ?= 50s
+# The directories of the modules that have targets.
+FUZZMODULES := . openstack
 fuzz-short:
-	@set -e; out=$$(mktemp); trap 'rm -f "$$out"' EXIT; for dir in $$($(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' ./...); do \
+	@set -e; out=$$(mktemp); trap 'rm -f "$$out"' EXIT; \
+	for dir in $$(for m in $(FUZZMODULES); do (cd $$m && $(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' ./...); done); do \
 		for f in $$(grep -ho '^func Fuzz[A-Za-z0-9_]*' $$dir/*_test.go 2>/dev/null | sed 's/^func //' | sort -u); do \
 			echo "== $${dir#$(CURDIR)/} $$f"; n=0; \
 			for time in $(FUZZTIME) $(FUZZMORE); do \

@@ -1,9 +1,12 @@
 package brine_test
 
 import (
+	"bytes"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -83,6 +86,45 @@ func TestParsersAreFuzzed(t *testing.T) {
 		if !found[of] {
 			t.Errorf("there is no %s", of)
 		}
+	}
+}
+
+// TestFuzzShortHasAllModules: make fuzz-short runs the targets of every module in the tree.
+func TestFuzzShortHasAllModules(t *testing.T) {
+	b, err := os.ReadFile("Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := regexp.MustCompile(`(?m)^FUZZMODULES := (.*)$`).FindSubmatch(b)
+	if line == nil {
+		t.Fatal("the Makefile does not say which modules have targets")
+	}
+	modules := map[string]bool{} // by directory: whether the Makefile has it
+	for _, dir := range strings.Fields(string(line[1])) {
+		modules[dir] = true
+	}
+	targets := map[string]bool{}
+	err = filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		src, err := os.ReadFile(path)
+		if err != nil || !bytes.Contains(src, []byte("\nfunc Fuzz")) {
+			return err
+		}
+		dir := filepath.Dir(path)
+		for ; dir != "."; dir = filepath.Dir(dir) {
+			if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+				break
+			}
+		}
+		if targets[dir] = true; !modules[dir] {
+			t.Errorf("%s is in the module %s, which make fuzz-short does not run", path, dir)
+		}
+		return nil
+	})
+	if err != nil || len(targets) != len(modules) {
+		t.Errorf("targets in %v, make fuzz-short runs %v; %v", targets, modules, err)
 	}
 }
 
