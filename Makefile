@@ -211,13 +211,16 @@ openstack-scale:
 		BRINE_MINION_PROGRAM=$(abspath $(BIN))/brine-minion BRINE_SWARM_PROGRAM=$(abspath $(BIN))/brine-swarm \
 		$(PYTHON) -m unittest -b sahara_tests.test_real.Large
 
-# A real Trove whose guests are minions, and its parts with the classes of the newest Trove.
+# A real Trove whose guests are minions, Trove's own managers beside ours, and its parts with the classes of the newest Trove. Prints the table of
+# costs and the counts of calls.
 openstack-trove:
 	sh interop/install-tools.sh openstack/lab/debian-packages.txt
 	sh interop/install-tools.sh openstack/interop/trove/debian-packages.txt
-	cd openstack && $(OPENSTACK),trove ./interop/trove
-	@set -e; newest=$$(sh openstack/python/trove_tests/fetch-trove.sh); cd openstack/python; \
-	"$$newest" -m unittest discover -b -s trove_tests -t .
+	cd openstack && $(OPENSTACK),trove -v ./interop/trove
+	cd openstack && $(OPENSTACK) -v -run '^TestTroveT[12]|^TestReplayCounts$$' ./trove
+	@set -e; newest=$$(sh openstack/python/trove_tests/fetch-trove.sh); \
+	(cd openstack && BRINE_NEWEST_TROVE="$$newest" $(OPENSTACK),trove -run '^TestTroveT1Newest$$' ./trove); \
+	cd openstack/python && "$$newest" -m unittest discover -b -s trove_tests -t .
 
 # A real Heat with a stack of three servers and an ordered deployment, shown at work and cleaned up. Debian 12, root.
 demo-heat:

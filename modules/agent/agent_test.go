@@ -4,11 +4,13 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/brine-salt/brine/internal/version"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/modulestest"
 )
@@ -61,7 +63,28 @@ func TestProgram(t *testing.T) {
 		}
 	}
 	t.Setenv("PATH", "")
-	if ok, why := available(env); ok || why != "brine-update is not installed" {
-		t.Errorf("without the program: %v %q", ok, why)
+	for _, fun := range []string{"agent.status", "agent.update"} {
+		got := r.Run(t.Context(), env, modules.Request{Fun: fun})
+		if text, _ := got.Return.(string); got.Success || text != "ERROR: cannot run "+fun+": brine-update is not installed" {
+			t.Errorf("%s without the program: %+v", fun, got)
+		}
+	}
+}
+
+// TestDiagnostics has the values of this process, with or without brine-update.
+func TestDiagnostics(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("needs /proc")
+	}
+	t.Setenv("PATH", "")
+	got := modules.NewRegistry(Module).Run(t.Context(), modulestest.Env(t), modules.Request{Fun: "agent.diagnostics"})
+	d, _ := got.Return.(map[string]any)
+	if !got.Success || len(d) != 7 || d["version"] != version.Brine() {
+		t.Fatalf("%+v", got)
+	}
+	for name, least := range map[string]int64{"fd_size": 1, "threads": 1, "vm_rss": 1000, "vm_hwm": 1000, "vm_size": 1000, "vm_peak": 1000} {
+		if n, ok := d[name].(int64); !ok || n < least {
+			t.Errorf("%s is %v, less than %d", name, d[name], least)
+		}
 	}
 }

@@ -13,6 +13,17 @@ var Module = &modules.Module{Name: "mysql", Doc: "Databases, users and grants of
 	{Name: "db_get", Doc: "Return the character set and the collation of a database.", Example: "salt '*' mysql.db_get web", Params: []modules.Param{{Name: "name"}}, Kwargs: "connection_args", Run: dbGet},
 	{Name: "db_list", Doc: "Return the names of the databases.", Example: "salt '*' mysql.db_list", Kwargs: "connection_args", Run: dbList},
 	{Name: "db_optimize", Doc: "Optimize the tables of a database, or one of them.", Example: "salt '*' mysql.db_optimize web", Params: []modules.Param{{Name: "name"}, {Name: "table", Optional: true}}, Kwargs: "connection_args", Run: dbOptimize},
+	{Name: "db_page", Doc: `Return a page of the databases by name, with their character sets and collations, and the marker of the next page.
+
+limit
+    How many databases a page has; all without it.
+marker
+    The marker of the page: the last name of the page before.
+include_marker : False
+    Begin the page with the database that the marker names.
+ignore
+    Names of databases to leave out.`,
+		Example: "salt '*' mysql.db_page limit=20 marker=web ignore=[mysql,sys]", Params: []modules.Param{{Name: "limit", Optional: true}, {Name: "marker", Optional: true}, {Name: "include_marker", Default: false}, {Name: "ignore", Optional: true}}, Kwargs: "connection_args", Run: dbPage},
 	{Name: "db_remove", Doc: "Remove a database.", Example: "salt '*' mysql.db_remove web", Params: []modules.Param{{Name: "name"}}, Kwargs: "connection_args", Run: dbRemove},
 	{Name: "db_repair", Doc: "Repair the tables of a database, or one of them.", Example: "salt '*' mysql.db_repair web", Params: []modules.Param{{Name: "name"}, {Name: "table", Optional: true}}, Kwargs: "connection_args", Run: dbRepair},
 	{Name: "db_tables", Doc: "Return the names of the tables of a database.", Example: "salt '*' mysql.db_tables web", Params: []modules.Param{{Name: "name"}}, Kwargs: "connection_args", Run: dbTables},
@@ -66,7 +77,27 @@ It is -1 where the server is no replica, -2 where replication has stopped and -3
 	{Name: "user_grants", Doc: "Return the grants of a user.", Example: "salt '*' mysql.user_grants ada localhost", Params: []modules.Param{{Name: "user"}, {Name: "host", Default: "localhost"}}, Kwargs: "connection_args", Run: userGrants},
 	{Name: "user_info", Doc: "Return what the server knows of a user.", Example: "salt '*' mysql.user_info ada localhost", Params: []modules.Param{{Name: "user"}, {Name: "host", Default: "localhost"}}, Kwargs: "connection_args", Run: userInfo},
 	{Name: "user_list", Doc: "Return the users.", Example: "salt '*' mysql.user_list", Kwargs: "connection_args", Run: userList},
+	{Name: "user_page", Doc: `Return a page of the users by name and host, with the databases on which each has privileges, and the marker of the next page.
+
+limit
+    How many users a page has; all without it.
+marker
+    The marker of the page: the last user@host of the page before.
+include_marker : False
+    Begin the page with the user that the marker names.
+ignore
+    Names of users to leave out.
+ignore_hosts
+    Hosts whose users are left out.`,
+		Example: "salt '*' mysql.user_page limit=20 marker='ada@%' ignore_hosts=[localhost]", Params: []modules.Param{{Name: "limit", Optional: true}, {Name: "marker", Optional: true}, {Name: "include_marker", Default: false}, {Name: "ignore", Optional: true}, {Name: "ignore_hosts", Optional: true}}, Kwargs: "connection_args", Run: userPage},
 	{Name: "user_remove", Doc: "Remove a user.", Example: "salt '*' mysql.user_remove ada localhost", Params: []modules.Param{{Name: "user"}, {Name: "host", Default: "localhost"}}, Kwargs: "connection_args", Run: userRemove},
+	{Name: "user_rename", Doc: `Rename a user, or give it another host. It keeps password and privileges.
+
+new_host
+    The new host, by default the same one.`,
+		Example: "salt '*' mysql.user_rename ada augusta localhost new_host='%'", Params: []modules.Param{
+			{Name: "user"}, {Name: "new_user"}, {Name: "host", Default: "localhost"}, {Name: "new_host", Optional: true},
+		}, Kwargs: "connection_args", Run: userRename},
 	{Name: "verify_login", Doc: "Tell whether a user can log in.", Example: "salt '*' mysql.verify_login root password=secret", Params: []modules.Param{{Name: "user"}, {Name: "password", Optional: true, Secret: true}}, Kwargs: "connection_args", Run: verifyLogin},
 	{Name: "version", Doc: "Return the version of the server.", Example: "salt '*' mysql.version", Kwargs: "connection_args", Run: version},
 }}

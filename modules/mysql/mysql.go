@@ -17,6 +17,8 @@ import (
 // Compatibility.
 //
 // mysql.user_info, mysql.processlist differ: decimal fractions are floats. Stock has objects that do not go to a master.
+// mysql.db_page, mysql.user_page are added: stock has no listings in pages.
+// mysql.user_rename is added: stock has no function that renames a user.
 
 // sqlError is an error of the server or of the way to it, as PyMySQL tells them apart.
 type sqlError struct {

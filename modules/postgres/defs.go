@@ -52,6 +52,9 @@ var Module = &modules.Module{Name: "postgres", Doc: "Users, databases and privil
 	}, Run: dbExists},
 	{Name: "db_list",
 		Params: []modules.Param{userParam, hostParam, portParam, maintenanceDBParam, passwordParam, runasParam}, Run: dbList},
+	{Name: "db_page", Params: []modules.Param{
+		pageLimitParam, markerParam, includeMarkerParam, ignoreParam, userParam, hostParam, portParam, maintenanceDBParam, passwordParam, runasParam,
+	}, Run: dbPage},
 	{Name: "db_remove", Params: []modules.Param{
 		{Name: "name"}, userParam, hostParam, portParam, maintenanceDBParam, passwordParam, runasParam,
 	}, Run: dbRemove},
@@ -166,6 +169,9 @@ var Module = &modules.Module{Name: "postgres", Doc: "Users, databases and privil
 		userParam, hostParam, portParam, maintenanceDBParam, passwordParam, runasParam,
 		{Name: "return_password", Default: false, Secret: true},
 	}, Run: userList},
+	{Name: "user_page", Params: []modules.Param{
+		pageLimitParam, markerParam, includeMarkerParam, ignoreParam, userParam, hostParam, portParam, maintenanceDBParam, passwordParam, runasParam,
+	}, Run: userPage},
 	{Name: "user_remove", Params: []modules.Param{
 		{Name: "username"}, userParam, hostParam, portParam, maintenanceDBParam, passwordParam, runasParam,
 	}, Run: userRemove},

@@ -21,6 +21,7 @@ import (
 //
 // postgres.owner_to differs: it works. Stock fails with a TypeError.
 // postgres.cluster_list differs: without verbose it is a list. Stock answers with a view of a dictionary.
+// postgres.db_page, postgres.user_page are added: stock has no listings in pages.
 
 func available(e *modules.Env) (bool, string) {
 	if dir, _ := e.Opt("postgres.bins_dir").(string); dir != "" && e.Which(filepath.Join(dir, "psql")) != "" {
@@ -193,7 +194,7 @@ func (p conn) statement(ctx context.Context, c *modules.Call, sql string) (bool,
 
 // rows runs a query and gives its rows; none if it fails.
 func (p conn) rows(ctx context.Context, c *modules.Call, query string, write bool) ([]map[string]any, error) {
-	sql := "COPY (" + strings.TrimRight(pytext.Strip(query), ";") + ") TO STDOUT WITH CSV HEADER"
+	sql := copied(query)
 	if write {
 		sql = "START TRANSACTION READ WRITE; " + sql + "; COMMIT TRANSACTION;"
 	}
@@ -201,6 +202,20 @@ func (p conn) rows(ctx context.Context, c *modules.Call, query string, write boo
 	if err != nil || retcode(ret) > 0 {
 		return nil, err
 	}
+	out, err := rowsOf(ret)
+	if write && len(out) > 0 {
+		out = out[:len(out)-1]
+	}
+	return out, err
+}
+
+// copied returns the statement that prints the rows of a query in the form that rowsOf reads.
+func copied(query string) string {
+	return "COPY (" + strings.TrimRight(pytext.Strip(query), ";") + ") TO STDOUT WITH CSV HEADER"
+}
+
+// rowsOf returns the rows that psql printed, by the names of their columns.
+func rowsOf(ret map[string]any) ([]map[string]any, error) {
 	lines, err := readCSV(pytext.Str(ret["stdout"]))
 	if err != nil || len(lines) == 0 {
 		return nil, err
@@ -214,9 +229,6 @@ func (p conn) rows(ctx context.Context, c *modules.Call, query string, write boo
 			}
 		}
 		out = append(out, row)
-	}
-	if write && len(out) > 0 {
-		out = out[:len(out)-1]
 	}
 	return out, nil
 }

@@ -323,12 +323,14 @@ func mmodule(ctx context.Context, c *modules.Call) (any, error) {
 // update runs agent.update. Without brine-update it answers like a stock minion built without Esky, as all present
 // ones are.
 func update(ctx context.Context, c *modules.Call) (any, error) {
-	v, err := c.Exec(ctx, "agent.update", c.Value("version"))
-	var missing *modules.NotAvailableError
-	if errors.As(err, &missing) {
-		return map[string]any{"_error": "Esky not available as import"}, nil
+	if c.Which("brine-update") != "" {
+		v, err := c.Exec(ctx, "agent.update", c.Value("version"))
+		var missing *modules.NotAvailableError
+		if !errors.As(err, &missing) {
+			return v, err
+		}
 	}
-	return v, err
+	return map[string]any{"_error": "Esky not available as import"}, nil
 }
 
 // seconds returns an argument that is a duration in seconds.

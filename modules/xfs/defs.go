@@ -20,6 +20,7 @@ noerase
     Do not erase the tape before.`,
 		Example: "salt '*' xfs.dump /dev/sda1 /srv/backup/sda1 label='Books of the company'", Params: []modules.Param{{Name: "device"}, {Name: "destination"}, {Name: "level", Default: int64(0)}, {Name: "label", Optional: true}, {Name: "noerase", Optional: true}}, Run: dump},
 	{Name: "estimate", Doc: "Return how much room directories would take in an XFS file system.", Example: "salt '*' xfs.estimate /srv/data", Params: []modules.Param{{Name: "path"}}, Run: estimate},
+	{Name: "growfs", Doc: "Extend a mounted file system to the size of its device and return its geometry.", Example: "salt '*' xfs.growfs /srv/data", Params: []modules.Param{{Name: "mount_point"}}, Run: growfs},
 	{Name: "info", Doc: "Return the geometry of a file system.", Example: "salt '*' xfs.info /dev/sda1", Params: []modules.Param{{Name: "device"}}, Run: info},
 	{Name: "inventory", Doc: "Return the dumps that xfsdump has made.", Example: "salt '*' xfs.inventory", Run: inventory},
 	{Name: "mkfs", Doc: `Make a file system and return its geometry.

@@ -19,6 +19,7 @@ import (
 // xfs.mkfs differs: a number as ssize gets the answer of mkfs.xfs; stock fails before.
 // xfs.inventory differs: it also reads several file systems, streams and media files, with which stock fails, and never evaluates
 // what a dump's label says as Python code.
+// xfs.growfs is added: stock has no function that extends a file system.
 
 func available(e *modules.Env) (bool, string) {
 	return runtime.GOOS != "windows" && e.Grain("kernel") == "Linux", ""
@@ -40,6 +41,18 @@ func info(ctx context.Context, c *modules.Call) (any, error) {
 	}
 	if r.Stderr != "" {
 		return nil, modules.Errorf("%s", pytext.Strip(strings.ReplaceAll(r.Stderr, "xfs_info:", "")))
+	}
+	return geometry(r.Stdout)
+}
+
+// growfs runs xfs_growfs. It prints what xfs_info does, then "data blocks changed from 1 to 2".
+func growfs(ctx context.Context, c *modules.Call) (any, error) {
+	r, err := saltcmd.All(ctx, c, "xfs_growfs", c.Value("mount_point"))
+	if err != nil {
+		return nil, err
+	}
+	if r.Retcode != 0 {
+		return nil, modules.Errorf("%s", pytext.Strip(strings.ReplaceAll(r.Stderr, "xfs_growfs:", "")))
 	}
 	return geometry(r.Stdout)
 }

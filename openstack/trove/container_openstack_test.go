@@ -51,6 +51,42 @@ func newContainers(t *testing.T, image, owner, dirs string, programs ...string) 
 	return map[string]any{"way": "container", "docker_socket": socket, "docker_image": name, "database_service_uid": u.Uid, "service": "none"}, docker
 }
 
+// replayVersions are the tags of the replay's images, by datastore: the version at first, and the one to upgrade to.
+var replayVersions = map[string][2]string{managerMaria: {"10.11", "10.12"}, managerPostgres: {"15", "16"}}
+
+// loadReplayImages imports the image of a datastore into a Docker daemon and pushes it to the daemon's registry, since Trove removes all
+// images without a container before an upgrade. It returns the image's name without its tags, and the user of its server.
+func loadReplayImages(t *testing.T, socket, datastore string) (name, uid string) {
+	t.Helper()
+	entrypoint, err := os.ReadFile("testdata/entrypoint.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner, image := "mysql", testserver.Image{Entrypoint: string(entrypoint), Reads: "/usr/share/mysql /usr/lib/mysql/plugin",
+		Programs: []string{"mariadbd", "mariadb-install-db", "my_print_defaults", "resolveip", "mariabackup", "mbstream", "mysqladmin"}}
+	if datastore == managerPostgres {
+		dir := filepath.Dir(filepath.Dir(testserver.Program(t, "postgres")))
+		owner = "postgres"
+		image.Reads = dir + "/lib /usr/share/postgresql/" + filepath.Base(dir) + " /usr/share/zoneinfo/Etc /usr/lib/locale/C.utf8"
+		image.Programs = []string{"postgres", "initdb", "pg_ctl", "pg_basebackup", "pg_rewind", "psql", "pg_isready"}
+	}
+	u, err := user.Lookup(owner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name = "127.0.0.1:5000/" + datastore
+	image.User, image.Tag = u.Uid, name+":backup"
+	image.Import(t, socket)
+	for _, args := range [][]string{{"tag", image.Tag, name + ":" + replayVersions[datastore][0]}, {"tag", image.Tag, name + ":" + replayVersions[datastore][1]},
+		{"push", "--quiet", "--all-tags", name}} {
+		out, err := exec.CommandContext(t.Context(), "docker", append([]string{"--host=unix://" + socket}, args...)...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("docker %v: %v\n%s", args, err, out)
+		}
+	}
+	return name, u.Uid
+}
+
 // A containerCase is a database that runs in containers.
 type containerCase struct {
 	image, newer string

@@ -34,7 +34,7 @@ func run(ctx context.Context, c *modules.Call) (any, error) {
 	case "get_hwinfo":
 		return hardware(c)
 	case "get_diagnostics":
-		return diagnostics(c)
+		return c.Exec(ctx, "agent.diagnostics")
 	case "update_guest":
 		return nil, modules.Errorf("cannot update the agent: its package is updated by the host's package manager")
 	case "attach_replication_slave":
@@ -269,11 +269,10 @@ func (g *guest) writeFile(name string, data []byte, mode os.FileMode) error {
 	return g.giveAway(name)
 }
 
-// Marker files: those of prepare are the same as in Trove's agent; the other one is for a frozen volume.
+// Marker files, the same as in Trove's agent.
 const (
 	prepareStart = ".guestagent.prepare.start"
 	prepareEnd   = ".guestagent.prepare.end"
-	frozenMark   = ".guestagent.frozen"
 )
 
 // mark creates an empty marker file.

@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
-	"io/fs"
+	iofs "io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,7 +17,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/agent"
+	"github.com/brine-salt/brine/modules/fs"
 	"github.com/brine-salt/brine/modules/modulestest"
+	"github.com/brine-salt/brine/modules/xfs"
 )
 
 // host is a host without servers.
@@ -44,7 +47,7 @@ func newHost(t *testing.T, trove map[string]any) *host {
 			return answer, nil
 		}
 	}
-	h.reg = modules.NewRegistry(Module, &modules.Module{Name: "mount", Funcs: []modules.Def{
+	h.reg = modules.NewRegistry(Module, agent.Module, fs.Module, xfs.Module, &modules.Module{Name: "mount", Funcs: []modules.Def{
 		{Name: "active", Args: "args", Run: func(context.Context, *modules.Call) (any, error) {
 			return map[string]any{"/var/lib/mysql": map[string]any{"device": "/dev/vdb"}}, nil
 		}},
@@ -178,6 +181,11 @@ func TestRefused(t *testing.T) {
 
 // TestVolumes mounts, unmounts, resizes, freezes and thaws a volume.
 func TestVolumes(t *testing.T) {
+	programs := t.TempDir()
+	if err := os.WriteFile(filepath.Join(programs, "fsfreeze"), nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", programs)
 	for _, c := range []struct {
 		fun    string
 		trove  map[string]any
@@ -194,8 +202,8 @@ func TestVolumes(t *testing.T) {
 			[]string{"blockdev --getsize64 /dev/vdb ", "resize2fs /dev/vdb "}},
 		{"resize_fs", map[string]any{"volume_fstype": "xfs"}, map[string]any{"device_path": "/dev/vdb", "mount_point": "/var/lib/mysql"},
 			[]string{"blockdev --getsize64 /dev/vdb ", "xfs_growfs /var/lib/mysql "}},
-		{"pre_create_backup", nil, nil, []string{"sync -f ROOT/var/lib/mysql ", "fsfreeze --freeze ROOT/var/lib/mysql ",
-			`sleep 600; [ "$(cat "$TROVE_MARK")" = "$TROVE_TOKEN" ] && exec fsfreeze --unfreeze "$TROVE_VOLUME"`}},
+		{"pre_create_backup", nil, nil, []string{`sleep 600; [ -e "$FS_MARK" ] && fsfreeze --unfreeze "$FS_VOLUME"; rm -f "$FS_MARK"`,
+			"sync -f ROOT/var/lib/mysql ", "fsfreeze --freeze ROOT/var/lib/mysql "}},
 		{"post_create_backup", nil, nil, []string{"fsfreeze --unfreeze ROOT/var/lib/mysql "}},
 	} {
 		trove := map[string]any{"datastore_manager": "mysql"}
@@ -312,7 +320,7 @@ func TestOverrides(t *testing.T) {
 	if err := do(nil, true); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(file); !errors.Is(err, iofs.ErrNotExist) {
 		t.Error("the file is still there")
 	}
 }
@@ -456,7 +464,7 @@ func TestDirectoryStore(t *testing.T) {
 	if err := d.remove(ctx, "c", "a/b"); err != nil {
 		t.Error(err)
 	}
-	if _, err := d.get(ctx, "c", "a/b"); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := d.get(ctx, "c", "a/b"); !errors.Is(err, iofs.ErrNotExist) {
 		t.Error(err)
 	}
 }

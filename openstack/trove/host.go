@@ -2,17 +2,13 @@ package trove
 
 import (
 	"context"
-	"errors"
 	"math"
-	"os"
 	"path"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/brine-salt/brine/internal/atomicfile"
 	"github.com/brine-salt/brine/internal/python/pytext"
-	"github.com/brine-salt/brine/internal/version"
 	"github.com/brine-salt/brine/modules"
 )
 
@@ -24,29 +20,6 @@ func hardware(c *modules.Call) (any, error) {
 		return nil, modules.Errorf("cannot tell the hardware: the grains mem_total and num_cpus are missing")
 	}
 	return map[string]any{"mem_total": total, "num_cpus": cpus}, nil
-}
-
-// diagnostics implements get_diagnostics of Rackspace's C++ agent for this process, with memory in KiB.
-func diagnostics(c *modules.Call) (any, error) {
-	const file = "/proc/self/status"
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return nil, modules.Errorf("cannot read %s: %v", file, err)
-	}
-	out := map[string]any{"version": version.Brine()}
-	for line := range strings.Lines(string(b)) {
-		name, value, _ := strings.Cut(line, ":")
-		key := map[string]string{"FDSize": "fd_size", "VmSize": "vm_size", "VmPeak": "vm_peak", "VmRSS": "vm_rss", "VmHWM": "vm_hwm",
-			"Threads": "threads"}[name]
-		if words := strings.Fields(value); key != "" && len(words) > 0 {
-			n, err := strconv.ParseInt(words[0], 10, 64)
-			if err != nil {
-				return nil, modules.Errorf("cannot read %s: %s is %s", file, name, value)
-			}
-			out[key] = n
-		}
-	}
-	return out, nil
 }
 
 // filesystemStats returns the sizes of the data volume.
@@ -134,7 +107,10 @@ func (g *guest) resizeFS(ctx context.Context) error {
 	switch {
 	case g.fsType == "xfs":
 		// XFS can only grow while it is mounted.
-		steps = [][]string{{"xfs_growfs", place}}
+		if _, err := g.c.Exec(ctx, "xfs.growfs", place); err != nil {
+			return modules.Errorf("Error resizing the filesystem with device '%s'.\nExc: %v", device, err)
+		}
+		return nil
 	case online:
 		steps = [][]string{{"resize2fs", device}}
 	default:
@@ -157,47 +133,21 @@ func (g *guest) resizeFS(ctx context.Context) error {
 	return nil
 }
 
-// freezeLimit is how long a volume may stay frozen, since the call that thaws it may never arrive.
-const freezeLimit = 10 * time.Minute
+// freezeLimit is how many seconds a volume may stay frozen, since the call that thaws it may never arrive.
+const freezeLimit = 600
 
-// freeze flushes and freezes the data volume (pre_create_backup). A separate program thaws it after freezeLimit.
+// freeze flushes and freezes the data volume (pre_create_backup).
 func (g *guest) freeze(ctx context.Context) (any, error) {
-	mounted, err := g.isMount(ctx, g.mountPoint)
-	if err != nil {
+	if _, err := g.c.ExecKw(ctx, "fs.freeze", []any{g.mountPoint}, map[string]any{"timeout": int64(freezeLimit)}); err != nil {
 		return nil, err
-	}
-	if !mounted {
-		return nil, modules.Errorf("cannot freeze %s: no volume is mounted there", g.mountPoint)
-	}
-	if err := g.command(ctx, "sync", "-f", g.c.Path(g.mountPoint)); err != nil {
-		return nil, err
-	}
-	if err := g.command(ctx, "fsfreeze", "--freeze", g.c.Path(g.mountPoint)); err != nil {
-		return nil, err
-	}
-	token := strconv.FormatInt(g.c.Now().UnixNano(), 10)
-	if err = g.markWith(frozenMark, token); err == nil {
-		// The timer thaws the volume only if it is still frozen by this call.
-		_, err = g.c.Cmd(context.WithoutCancel(ctx), modules.Command{Detach: true, Shell: "/bin/sh", Dir: "/",
-			Script: "sleep " + strconv.Itoa(int(freezeLimit.Seconds())) +
-				`; [ "$(cat "$TROVE_MARK")" = "$TROVE_TOKEN" ] && exec fsfreeze --unfreeze "$TROVE_VOLUME"`,
-			Env: []string{"TROVE_VOLUME=" + g.c.Path(g.mountPoint), "TROVE_TOKEN=" + token,
-				"TROVE_MARK=" + g.c.Path(path.Join(g.stateDir, frozenMark))}})
-	}
-	if err != nil {
-		_, thawing := g.thaw(context.WithoutCancel(ctx))
-		return nil, errors.Join(modules.Errorf("cannot freeze %s: nothing would thaw it: %v", g.mountPoint, err), thawing)
 	}
 	return map[string]any{}, nil
 }
 
 // thaw thaws the data volume (post_create_backup).
 func (g *guest) thaw(ctx context.Context) (any, error) {
-	if err := g.command(ctx, "fsfreeze", "--unfreeze", g.c.Path(g.mountPoint)); err != nil {
+	if _, err := g.c.Exec(ctx, "fs.thaw", g.mountPoint); err != nil {
 		return nil, err
-	}
-	if err := os.Remove(g.c.Path(path.Join(g.stateDir, frozenMark))); err != nil && !missing(err) {
-		return nil, modules.Errorf("cannot remove the mark of the frozen volume: %v", err)
 	}
 	return map[string]any{}, nil
 }

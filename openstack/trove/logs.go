@@ -1,19 +1,13 @@
 package trove
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"crypto/md5"
-	"encoding/hex"
-	"encoding/json"
-	"errors"
 	"io"
 	"os"
 	"slices"
-	"strconv"
 	"time"
 
+	"github.com/brine-salt/brine/internal/modkit/logpub"
 	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -25,20 +19,17 @@ type guestLog struct {
 	file    string
 	on, off map[string]any // values that enable and disable it
 	enabled bool
-	status  string
+	exposed bool
 
-	size, published           int64
-	header, publishedHeader   string
-	exists, exposed, restored bool
+	log *logpub.Log
 }
 
-// metafile is the data about a log in the store, in addition to the log's parts.
-type metafile struct {
-	Name   string `json:"log_name"`
-	Type   string `json:"log_type"`
-	File   string `json:"log_file"`
-	Size   int64  `json:"log_size"`
-	Header string `json:"log_header_digest"`
+// kind is Trove's name of the log's type.
+func (l *guestLog) kind() string {
+	if l.system {
+		return "SYS"
+	}
+	return "USER"
 }
 
 // allLogs returns the logs of the datastore and of this agent.
@@ -53,7 +44,11 @@ func (g *guest) allLogs() ([]*guestLog, error) {
 	for _, l := range list {
 		l.exposed = admin || slices.Contains(g.exposedLogs, "all") || slices.Contains(g.exposedLogs, l.name)
 		l.enabled = l.enabled || l.system
-		l.status = map[bool]string{true: "Enabled", false: "Disabled"}[l.enabled]
+		l.log = &logpub.Log{Name: l.name, Type: l.kind(), File: l.file, Prefix: g.c.ID + "/" + g.manager + "-" + l.name + "/",
+			Metafile: g.c.ID + "/" + g.manager + "-" + l.name + "_metafile", Limit: g.logLimit, Now: g.c.Now}
+		if l.file != "" {
+			l.log.Path = g.c.Path(l.file)
+		}
 	}
 	return list, nil
 }
@@ -108,14 +103,21 @@ func (g *guest) logAction(ctx context.Context) (any, error) {
 		// Whatever the action is: Trove shows the log before it.
 		return nil, modules.Errorf("You must be admin to show log '%s'.", name)
 	}
-	if discard {
-		if err := g.discardLog(ctx, l); err != nil {
+	if discard || publish {
+		s, err := g.openStore(ctx)
+		if err != nil {
 			return nil, err
 		}
-	}
-	if publish {
-		if err := g.publishLog(ctx, l); err != nil {
-			return nil, err
+		logs := logStore{s, g.logContainer}
+		if discard {
+			if err := l.log.Discard(ctx, logs); err != nil {
+				return nil, err
+			}
+		}
+		if publish {
+			if err := l.log.Publish(ctx, logs); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return g.showLog(ctx, l)
@@ -143,7 +145,7 @@ func (g *guest) switchLog(ctx context.Context, l *guestLog, enable bool) error {
 	if err := g.db.switchLog(ctx, values); err != nil {
 		return err
 	}
-	l.enabled, l.status = enable, map[bool]string{true: "Enabled", false: "Disabled"}[enable]
+	l.enabled = enable
 	return nil
 }
 
@@ -159,184 +161,60 @@ func (g *guest) createLog(file string) error {
 	return g.giveAway(file)
 }
 
-func (g *guest) logPrefix(l *guestLog) string { return g.c.ID + "/" + g.manager + "-" + l.name + "/" }
-
-func (g *guest) metafileName(l *guestLog) string {
-	return g.c.ID + "/" + g.manager + "-" + l.name + "_metafile"
-}
-
-// refreshLog updates the log's size and header, and the data about its published parts.
-func (g *guest) refreshLog(ctx context.Context, s store, l *guestLog) error {
-	if !l.restored && s != nil {
-		r, err := s.get(ctx, g.logContainer, g.metafileName(l))
-		switch {
-		case missing(err):
-		case err != nil:
-			return modules.Errorf("cannot read what was published of the log %s: %v", l.name, err)
-		default:
-			var m metafile
-			err := json.NewDecoder(io.LimitReader(r, 1<<20)).Decode(&m)
-			_ = r.Close()
-			if err != nil {
-				return modules.Errorf("cannot read what was published of the log %s: %v", l.name, err)
-			}
-			l.published, l.publishedHeader = m.Size, m.Header
-		}
-		l.restored = true
-	}
-	f, err := os.Open(g.c.Path(l.file))
-	if l.file == "" || missing(err) {
-		l.published, l.size, l.exists = 0, 0, false
-		return nil
-	}
-	if err != nil {
-		return modules.Errorf("cannot read the log %s: %v", l.name, err)
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return modules.Errorf("cannot read the log %s: %v", l.name, err)
-	}
-	line, err := bufio.NewReader(io.LimitReader(f, 1<<20)).ReadBytes('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return modules.Errorf("cannot read the log %s: %v", l.name, err)
-	}
-	sum := md5.Sum(line)
-	l.size, l.header, l.exists = info.Size(), hex.EncodeToString(sum[:]), true
-	switch {
-	case l.status == "Disabled":
-	case l.rotated():
-		l.status = "Rotated"
-	case l.size > l.published && l.published > 0:
-		l.status = "Partial"
-	case l.size > l.published:
-		l.status = "Ready"
-	case l.published > 0:
-		l.status = "Published"
-	default:
-		l.status = "Enabled"
-	}
-	return nil
-}
-
-// rotated reports whether the file was replaced since parts of it were published.
-func (l *guestLog) rotated() bool {
-	return l.published > 0 && (l.size < l.published || l.header != l.publishedHeader)
-}
-
 // showLog returns a log in Trove's form. Without a store, nothing counts as published.
 func (g *guest) showLog(ctx context.Context, l *guestLog) (map[string]any, error) {
-	var s store
+	var s logpub.Store
 	if len(g.store) > 0 {
-		var err error
-		if s, err = g.openStore(ctx); err != nil {
+		open, err := g.openStore(ctx)
+		if err != nil {
 			return nil, err
 		}
+		s = logStore{open, g.logContainer}
 	}
-	if err := g.refreshLog(ctx, s, l); err != nil {
+	if err := l.log.Refresh(ctx, s); err != nil {
 		return nil, err
 	}
+	status, pending := l.log.State(), l.log.Pending()
+	if !l.enabled {
+		status, pending = "Disabled", l.log.Size-l.log.Published
+	}
 	container, prefix := "None", "None"
-	if l.published > 0 {
-		container, prefix = g.logContainer, g.logPrefix(l)
+	if l.log.Published > 0 {
+		container, prefix = g.logContainer, l.log.Prefix
 	}
-	pending := l.size - l.published
-	if l.status == "Rotated" {
-		pending = l.size
-	}
-	return map[string]any{"name": l.name, "type": map[bool]string{true: "SYS", false: "USER"}[l.system], "status": l.status,
-		"published": l.published, "pending": pending, "container": container, "prefix": prefix, "metafile": g.metafileName(l)}, nil
+	return map[string]any{"name": l.name, "type": l.kind(), "status": status, "published": l.log.Published, "pending": pending,
+		"container": container, "prefix": prefix, "metafile": l.log.Metafile}, nil
 }
 
-// discardLog removes the published parts of a log.
-func (g *guest) discardLog(ctx context.Context, l *guestLog) error {
-	s, err := g.openStore(ctx)
-	if err != nil {
-		return err
-	}
-	names, err := s.names(ctx, g.logContainer, g.logPrefix(l))
-	if err != nil {
-		return err
-	}
-	for _, name := range append(names, g.metafileName(l)) {
-		if err := s.remove(ctx, g.logContainer, name); err != nil {
-			return err
-		}
-	}
-	l.published, l.publishedHeader, l.restored = 0, "", true
-	return nil
+// logStore is the store's container of logs.
+type logStore struct {
+	store
+	container string
 }
 
-// publishLog stores the new content of a log since the last time, in parts of whole lines.
-func (g *guest) publishLog(ctx context.Context, l *guestLog) error {
-	s, err := g.openStore(ctx)
-	if err != nil {
-		return err
-	}
-	if err := g.refreshLog(ctx, s, l); err != nil {
-		return err
-	}
-	if l.rotated() {
-		if err := g.discardLog(ctx, l); err != nil {
-			return err
-		}
-	}
-	if !l.exists {
-		return modules.Errorf("Cannot publish log file '%s' as it does not exist.", l.file)
-	}
-	f, err := os.Open(g.c.Path(l.file))
-	if err == nil {
-		_, err = f.Seek(l.published, io.SeekStart)
-	}
-	if err != nil {
-		return modules.Errorf("cannot read the log %s: %v", l.name, err)
-	}
-	defer f.Close()
-	r := bufio.NewReader(io.LimitReader(f, l.size-l.published))
-	var part bytes.Buffer
-	lines := 0
-	flush := func() error {
-		if part.Len() == 0 {
-			return nil
-		}
-		size := int64(part.Len())
-		name := g.logPrefix(l) + "log-" + g.c.Now().UTC().Format("2006-01-02T15:04:05.000000") + "-" + strconv.FormatInt(l.published, 10)
-		_, err := s.put(ctx, g.logContainer, name, &part, map[string]string{"lines": strconv.Itoa(lines)})
-		if err != nil {
-			return err
-		}
-		part.Reset()
-		lines = 0
-		l.published, l.publishedHeader = l.published+size, l.header
-		return g.putMetafile(ctx, s, l)
-	}
-	for {
-		line, err := r.ReadSlice('\n')
-		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull) {
-			return modules.Errorf("cannot read the log %s: %v", l.name, err)
-		}
-		if part.Len() > 0 && int64(part.Len()+len(line)) > g.logLimit {
-			if err := flush(); err != nil {
-				return err
-			}
-		}
-		part.Write(line)
-		if len(line) > 0 && !errors.Is(err, bufio.ErrBufferFull) {
-			lines++
-		}
-		if errors.Is(err, io.EOF) {
-			return flush()
-		}
-	}
-}
-
-func (g *guest) putMetafile(ctx context.Context, s store, l *guestLog) error {
-	b, err := json.Marshal(metafile{l.name, map[bool]string{true: "SYS", false: "USER"}[l.system], l.file, l.published, l.header})
-	if err != nil {
-		return err
-	}
-	_, err = s.put(ctx, g.logContainer, g.metafileName(l), bytes.NewReader(b), map[string]string{})
+// Put implements logpub.Store.
+func (s logStore) Put(ctx context.Context, name string, r io.Reader, meta map[string]string) error {
+	_, err := s.put(ctx, s.container, name, r, meta)
 	return err
+}
+
+// Get implements logpub.Store.
+func (s logStore) Get(ctx context.Context, name string) (io.ReadCloser, error) {
+	o, err := s.get(ctx, s.container, name)
+	if err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// Names implements logpub.Store.
+func (s logStore) Names(ctx context.Context, prefix string) ([]string, error) {
+	return s.names(ctx, s.container, prefix)
+}
+
+// Remove implements logpub.Store.
+func (s logStore) Remove(ctx context.Context, name string) error {
+	return s.remove(ctx, s.container, name)
 }
 
 // timestamp formats a time for the results of modules.

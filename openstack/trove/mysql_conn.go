@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/brine-salt/brine/internal/modkit/dbpage"
 	"github.com/brine-salt/brine/modules"
 )
 
@@ -179,24 +180,10 @@ func (m *mysqlServer) table(ctx context.Context, statement string) (names []stri
 }
 
 // quote quotes a text for a statement. With the session's sql_mode, a backslash is an escape character.
-func quote(s string) string {
-	return "'" + strings.NewReplacer("\x00", `\0`, "\n", `\n`, "\r", `\r`, "\x1a", `\Z`, "'", `\'`, `\`, `\\`).Replace(s) + "'"
-}
+func quote(s string) string { return dbpage.QuoteMySQL(s) }
 
 // ident quotes a name for a statement.
 func ident(s string) string { return "`" + strings.ReplaceAll(s, "`", "``") + "`" }
 
 // account returns user@host for a statement.
 func account(name, host string) string { return quote(name) + "@" + quote(host) }
-
-// quoted returns a list of texts for a statement.
-func quoted(list []string) string {
-	out := make([]string, len(list))
-	for i, s := range list {
-		out[i] = quote(s)
-	}
-	if len(out) == 0 {
-		return "''"
-	}
-	return strings.Join(out, ", ")
-}

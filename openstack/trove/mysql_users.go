@@ -3,11 +3,11 @@ package trove
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
 	"math/big"
 	"slices"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/modkit/dbpage"
 	"github.com/brine-salt/brine/internal/pkgversion"
 	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
@@ -87,43 +87,22 @@ func (m *mysqlServer) deleteDatabase(ctx context.Context, v any) error {
 	return m.exec(ctx, "DROP DATABASE "+ident(s.name))
 }
 
-// page holds the limits of a listing.
+// page is the page that a listing asks for. limited means that there is a limit, which may be 0.
 type page struct {
-	limit   int64 // 0 means no limit
+	dbpage.Page
 	limited bool
-	marker  string // last name of the previous page, or ""
-	include bool   // the marker's row is part of the page
 }
 
 // readPage reads limit, marker and include_marker.
 func (g *guest) readPage() (p page, err error) {
 	if g.c.Value("limit") != nil {
 		p.limited = true
-		if p.limit, err = g.c.Int("limit"); err != nil {
+		if p.Limit, err = g.c.Int("limit"); err != nil {
 			return p, err
 		}
 	}
-	p.marker, p.include = g.c.Str("marker"), g.c.Bool("include_marker")
+	p.Marker, p.Include = g.c.Str("marker"), g.c.Bool("include_marker")
 	return p, nil
-}
-
-// after returns the condition that skips the pages before; quote makes an SQL literal of a text.
-func (p page) after(column string, quote func(string) string) string {
-	switch {
-	case p.marker == "":
-		return ""
-	case p.include:
-		return " AND " + column + " >= " + quote(p.marker)
-	}
-	return " AND " + column + " > " + quote(p.marker)
-}
-
-// clause requests one more row than the page has; that row shows whether there is another page.
-func (p page) clause() string {
-	if p.limit <= 0 {
-		return ""
-	}
-	return fmt.Sprintf(" LIMIT %d", p.limit+1)
 }
 
 // cut removes the row after the page. As in Trove, the marker of a listing without a limit is the name of the last
@@ -131,9 +110,9 @@ func (p page) clause() string {
 func cut[T any](p page, rows []T, marker func(T) string) ([]T, any) {
 	n := len(rows)
 	if p.limited {
-		rows = rows[:min(n, int(max(p.limit, 0)))]
+		rows = rows[:min(n, int(max(p.Limit, 0)))]
 	}
-	if len(rows) == 0 || p.limited && int64(n) <= p.limit {
+	if len(rows) == 0 || p.limited && int64(n) <= p.Limit {
 		return rows, nil
 	}
 	return rows, marker(rows[len(rows)-1])
@@ -144,8 +123,7 @@ func (m *mysqlServer) listDatabases(ctx context.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := m.query(ctx, "SELECT schema_name, default_character_set_name, default_collation_name FROM information_schema.schemata"+
-		" WHERE schema_name NOT IN ("+quoted(m.ignoreDB)+")"+p.after("schema_name", quote)+" ORDER BY schema_name ASC"+p.clause())
+	rows, err := m.query(ctx, dbpage.MySQLDatabases(p.Page, m.ignoreDB))
 	if err != nil {
 		return nil, err
 	}
@@ -232,16 +210,15 @@ func (m *mysqlServer) mustFindUser(ctx context.Context) (*dbUser, error) {
 }
 
 // grantee returns the name of a user as information_schema writes it.
-func grantee(u dbUser) string { return "'" + u.name + "'@'" + u.host + "'" }
+func grantee(u dbUser) string { return dbpage.Grantee(u.name, u.host) }
 
 // databasesByUser returns, for one user or for all, the databases on which the user has more privileges than USAGE.
 func (m *mysqlServer) databasesByUser(ctx context.Context, one *dbUser) (map[string][]any, error) {
-	where := ""
+	who := ""
 	if one != nil {
-		where = " AND grantee = " + quote(grantee(*one))
+		who = grantee(*one)
 	}
-	rows, err := m.query(ctx, "SELECT grantee, table_schema FROM information_schema.SCHEMA_PRIVILEGES WHERE privilege_type != 'USAGE'"+
-		where+" GROUP BY grantee, table_schema ORDER BY grantee, table_schema")
+	rows, err := m.query(ctx, dbpage.MySQLGrants(who))
 	if err != nil {
 		return nil, err
 	}
@@ -265,8 +242,7 @@ func (m *mysqlServer) listUsers(ctx context.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := m.query(ctx, "SELECT User, Host, Marker FROM (SELECT User, Host, CONCAT(User, '@', Host) AS Marker FROM mysql.user) AS innerquery"+
-		" WHERE Host != 'localhost' AND User NOT IN ("+quoted(m.ignoreUsers)+")"+p.after("Marker", quote)+" ORDER BY Marker"+p.clause())
+	rows, err := m.query(ctx, dbpage.MySQLUsers(p.Page, m.ignoreUsers, []string{"localhost"}))
 	if err != nil {
 		return nil, err
 	}
@@ -356,7 +332,7 @@ func (m *mysqlServer) updateAttributes(ctx context.Context) error {
 	if name == u.name && host == u.host {
 		return nil
 	}
-	return m.exec(ctx, "RENAME USER "+account(u.name, u.host)+" TO "+account(name, host))
+	return m.exec(ctx, dbpage.RenameMySQLUser(u.name, u.host, name, host))
 }
 
 func (m *mysqlServer) listAccess(ctx context.Context) (any, error) {

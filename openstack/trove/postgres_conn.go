@@ -99,18 +99,6 @@ func pgText(s string) string { return pq.QuoteLiteral(s) }
 // the name there.
 func pgName(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
 
-// pgTexts quotes a list of texts for a statement.
-func pgTexts(list []string) string {
-	out := make([]string, len(list))
-	for i, s := range list {
-		out[i] = pgText(s)
-	}
-	if len(out) == 0 {
-		return "''"
-	}
-	return strings.Join(out, ", ")
-}
-
 // program returns the path of one of PostgreSQL's programs. It searches the configured directory, Debian's directory
 // for the version, the newest installed version, and PATH, in this order.
 func (p *postgresServer) program(name string) (string, error) {

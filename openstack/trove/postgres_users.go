@@ -2,9 +2,9 @@ package trove
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/modkit/dbpage"
 	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -48,20 +48,12 @@ func (p *postgresServer) deleteDatabase(ctx context.Context, v any) error {
 	return p.exec(ctx, "DROP DATABASE IF EXISTS "+pgName(s.name))
 }
 
-// more requests one more row than the page has. A missing limit and 0 mean the same.
-func (p page) more() string {
-	if p.limit <= 0 {
-		return ""
-	}
-	return fmt.Sprintf(" LIMIT %d", p.limit+1)
-}
-
-// cutPage removes the row after the page. The last page has no marker.
+// cutPage removes the row after the page. A missing limit and 0 mean the same. The last page has no marker.
 func cutPage[T any](p page, rows []T, name func(T) string) ([]T, any) {
-	if p.limit <= 0 || int64(len(rows)) <= p.limit {
+	rows, more := dbpage.Cut(p.Page, rows)
+	if !more {
 		return rows, nil
 	}
-	rows = rows[:p.limit]
 	return rows, name(rows[len(rows)-1])
 }
 
@@ -70,8 +62,7 @@ func (p *postgresServer) listDatabases(ctx context.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := p.query(ctx, "SELECT datname, pg_encoding_to_char(encoding), datcollate FROM pg_database WHERE datistemplate = false"+
-		" AND datname NOT IN ("+pgTexts(p.ignoreDB)+")"+page.after("datname", pgText)+" ORDER BY datname"+page.more())
+	rows, err := p.query(ctx, dbpage.PostgresDatabases(page.Page, p.ignoreDB))
 	if err != nil {
 		return nil, err
 	}
@@ -133,13 +124,7 @@ func (p *postgresServer) revoke(ctx context.Context, user, database string) erro
 	return p.exec(ctx, "REVOKE ALL ON DATABASE "+pgName(database)+" FROM "+pgName(user))
 }
 
-// usersQuery lists users with the databases on which the superuser has granted them all privileges.
-const usersQuery = "SELECT u.usename, d.datname, d.encoding, d.datcollate FROM pg_catalog.pg_user u LEFT JOIN (" +
-	"SELECT datname, pg_encoding_to_char(encoding) AS encoding, datcollate, a.grantee FROM pg_catalog.pg_database, aclexplode(datacl) a " +
-	"WHERE datistemplate = false AND a.grantor = 'postgres'::regrole AND NOT a.is_grantable " +
-	"GROUP BY datname, pg_database.encoding, datcollate, a.grantee HAVING count(*) = 3) d ON d.grantee = u.usesysid "
-
-// usersOf makes users from the rows of usersQuery, which are sorted by user.
+// usersOf makes users from the rows of [dbpage.PostgresGrants], which are sorted by user.
 func usersOf(rows []row) []*dbUser {
 	var list []*dbUser
 	for _, r := range rows {
@@ -156,7 +141,7 @@ func usersOf(rows []row) []*dbUser {
 
 // findUser returns a user by name, or nil if it is missing.
 func (p *postgresServer) findUser(ctx context.Context, name string) (*dbUser, error) {
-	rows, err := p.query(ctx, usersQuery+"WHERE u.usename = "+pgText(name)+" ORDER BY d.datname")
+	rows, err := p.query(ctx, dbpage.PostgresGrants+"WHERE u.usename = "+pgText(name)+" ORDER BY d.datname")
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
@@ -176,8 +161,7 @@ func (p *postgresServer) listUsers(ctx context.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := p.query(ctx, usersQuery+"WHERE u.usename IN (SELECT usename FROM pg_catalog.pg_user WHERE usename NOT IN ("+
-		pgTexts(p.ignoreUsers)+")"+page.after("usename", pgText)+" ORDER BY usename"+page.more()+") ORDER BY u.usename, d.datname")
+	rows, err := p.query(ctx, dbpage.PostgresUsers(page.Page, p.ignoreUsers))
 	if err != nil {
 		return nil, err
 	}

@@ -25,17 +25,22 @@ type replayScenario struct {
 	datastore string
 	instances int
 	volume    bool // the instance is a volume without a server
+	container bool // both agents run the server as a container of a real Docker
 	steps     []replayStep
+
+	store string // directory of the backups of Trove's own managers in containers
 }
 
 // replayScenarios are all that is replayed beside Trove's own managers. TestReplayCounts keeps their counts in the documentation.
 var replayScenarios = map[string]replayScenario{
-	"MariaDB":                {managerMaria, 2, false, mariaSteps},
-	"MariaDB replication":    {managerMaria, 2, false, mariaReplicationSteps},
-	"MariaDB volumes":        {managerMaria, 1, true, volumeSteps},
-	"PostgreSQL":             {managerPostgres, 2, false, postgresSteps},
-	"PostgreSQL replication": {managerPostgres, 2, false, postgresReplicationSteps},
-	"PostgreSQL volumes":     {managerPostgres, 1, true, volumeSteps},
+	"MariaDB":                  {datastore: managerMaria, instances: 2, steps: mariaSteps},
+	"MariaDB replication":      {datastore: managerMaria, instances: 2, steps: mariaReplicationSteps},
+	"MariaDB volumes":          {datastore: managerMaria, instances: 1, volume: true, steps: volumeSteps},
+	"MariaDB in containers":    {datastore: managerMaria, instances: 2, container: true, steps: mariaContainerSteps},
+	"PostgreSQL in containers": {datastore: managerPostgres, instances: 2, container: true, steps: postgresContainerSteps},
+	"PostgreSQL":               {datastore: managerPostgres, instances: 2, steps: postgresSteps},
+	"PostgreSQL replication":   {datastore: managerPostgres, instances: 2, steps: postgresReplicationSteps},
+	"PostgreSQL volumes":       {datastore: managerPostgres, instances: 1, volume: true, steps: volumeSteps},
 }
 
 const prepareArgs = `{"memory_mb": 512, "packages": [], "device_path": null, "mount_point": "$DIR", "config_contents": $CONFIG, `
@@ -116,6 +121,7 @@ var mariaSteps = []replayStep{
 	{fun: stepSQL, kwargs: "SELECT * FROM information_schema.schemata ORDER BY 2"},
 	{fun: stepSQL, kwargs: "SELECT * FROM information_schema.schema_privileges ORDER BY 1, 2, 3, 4"},
 	{fun: stepSQL, kwargs: "SELECT * FROM information_schema.user_privileges WHERE grantee NOT LIKE '%os_admin%' AND grantee NOT LIKE '%mysql%' ORDER BY 1, 2, 3"},
+	{fun: stepDump},
 
 	// The configuration.
 	{fun: "update_overrides", kwargs: `{"overrides": {"max_connections": 51, "slow_query_log": null, "log_bin_trust_function_creators": true}}`},
@@ -184,6 +190,7 @@ var mariaSteps = []replayStep{
 	{fun: "create_backup", kwargs: `{"backup_info": {"id": "full", "datastore": "mariadb", "datastore_version": "10.11"}}`},
 	{on: 1, fun: "prepare", kwargs: prepareArgs + `"databases": [], "users": [], "ds_version": "10.11", "backup_info": $backup{, "id": "full"}}`},
 	{on: 1, fun: stepSQL, kwargs: "SELECT i FROM one.t ORDER BY 1"},
+	{on: 1, fun: stepDump},
 	{on: 1, fun: stepSQL, kwargs: "SELECT User, Host FROM mysql.user WHERE User NOT IN ('mariadb.sys', 'mysql') ORDER BY 1, 2"},
 	{on: 1, fun: "list_users"},
 	{on: 1, fun: "is_root_enabled"},
@@ -414,6 +421,7 @@ var postgresSteps = []replayStep{
 	{on: 1, fun: stepSQL, kwargs: "SELECT pg_sleep(1), i FROM t"},
 	{on: 1, fun: "list_users"},
 	{on: 1, fun: "list_databases"},
+	{on: 1, fun: stepDump},
 
 	// Modules.
 	{fun: "module_list"},

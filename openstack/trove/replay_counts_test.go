@@ -30,7 +30,7 @@ var notReplayed = map[string]string{
 // counts.
 func TestReplayCounts(t *testing.T) {
 	calls := map[string]map[string]int{}
-	total := map[string]int{}
+	total, contained := map[string]int{}, map[string]int{}
 	for _, s := range replayScenarios {
 		for _, step := range s.steps {
 			if !strings.HasPrefix(step.fun, "(") {
@@ -39,6 +39,9 @@ func TestReplayCounts(t *testing.T) {
 				}
 				calls[step.fun][s.datastore]++
 				total[s.datastore]++
+				if s.container {
+					contained[s.datastore]++
+				}
 			}
 		}
 	}
@@ -88,7 +91,10 @@ func TestReplayCounts(t *testing.T) {
 			want += wrap("- "+row[1]+": "+strings.Join(rows[row[0]], ", ")+".") + "\n"
 		}
 	}
-	want += fmt.Sprintf("\nThese are %d calls for MariaDB and %d for PostgreSQL. ", total[managerMaria], total[managerPostgres])
+	counts := fmt.Sprintf("These are %d calls for MariaDB and %d for PostgreSQL, of which %d and %d go to servers in containers.", total[managerMaria],
+		total[managerPostgres], contained[managerMaria], contained[managerPostgres])
+	t.Log(counts)
+	want += "\n" + counts + " "
 	const listed = "- With Trove's managers of"
 	page, err := os.ReadFile("../../docs/openstack/trove.md")
 	if err != nil {

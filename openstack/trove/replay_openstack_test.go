@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -25,7 +26,9 @@ import (
 	"github.com/brine-salt/brine/internal/testkit/prereq"
 	"github.com/brine-salt/brine/internal/testkit/testserver"
 	"github.com/brine-salt/brine/modules"
+	fsmod "github.com/brine-salt/brine/modules/fs"
 	"github.com/brine-salt/brine/modules/mount"
+	"github.com/brine-salt/brine/modules/xfs"
 )
 
 // TestTroveT2Replay lets Trove's own managers and ours live the same lives, each with servers and volumes of its own, and compares
@@ -61,6 +64,12 @@ type replayAgent struct {
 
 func (s replayScenario) run(t *testing.T) {
 	t.Parallel()
+	if s.container {
+		s.store, _ = testserver.Dir(t, "")
+		if err := os.Chmod(s.store, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
 	theirs := replaySide{t: t, saved: map[string]string{}, scenario: s}
 	ours := replaySide{t: t, saved: map[string]string{}, scenario: s}
 	for range s.instances {
@@ -136,11 +145,17 @@ func (s replayScenario) ourAgent(t *testing.T, others []*replayAgent) *replayAge
 	if len(others) > 0 {
 		more["store"] = others[0].opts["trove"].(map[string]any)["store"]
 	}
+	socket := ""
+	if s.container {
+		socket = testserver.Docker(t)
+		image, uid := loadReplayImages(t, socket, s.datastore)
+		maps.Copy(more, map[string]any{"way": wayContainer, "docker_socket": socket, "docker_image": image, "database_service_uid": uid, "service": "none"})
+	}
 	a := s.newInstance(t, more)
 	a.opts["trove"].(map[string]any)["error_log"] = a.dir + "/mysqld.log" // empty, as Trove's: this server writes to another
 	if s.volume {
 		a.opts["trove"].(map[string]any)["mount_point"] = a.root
-		a.reg = modules.NewRegistry(Module, mount.Module)
+		a.reg = modules.NewRegistry(Module, fsmod.Module, mount.Module, xfs.Module)
 	}
 	a.call = func(fun string, kwargs map[string]any, admin bool) map[string]any {
 		if admin {
@@ -175,7 +190,14 @@ func (s replayScenario) ourAgent(t *testing.T, others []*replayAgent) *replayAge
 		}
 		return all.String()
 	}
-	a.forget = func() {}
+	a.forget = func() {
+		if !s.container {
+			return
+		}
+		if out, err := exec.CommandContext(t.Context(), "docker", "--host=unix://"+socket, "rm", "--force", databaseContainer).CombinedOutput(); err != nil {
+			t.Fatalf("docker rm: %v\n%s", err, out)
+		}
+	}
 	return a
 }
 
@@ -197,7 +219,8 @@ func (i *instance) conducted() []any {
 	return list
 }
 
-// troveAgent is Trove's own manager in an instance, in a mount namespace in which the paths of its code are the instance's.
+// troveAgent is Trove's own manager in an instance, in a mount namespace in which the paths of its code are the instance's. With containers
+// it is the namespace of a Docker daemon.
 func (s replayScenario) troveAgent(t *testing.T) *replayAgent {
 	t.Helper()
 	a := s.newInstance(t, nil)
@@ -205,10 +228,21 @@ func (s replayScenario) troveAgent(t *testing.T) *replayAgent {
 	if err != nil {
 		t.Fatal(err)
 	}
+	scripts, err := filepath.Abs("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
 	bin := filepath.Dir(a.command[0]) + ":/usr/sbin:/usr/bin:/sbin:/bin"
-	cmd := exec.Command("unshare", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child", "sh", "testdata/manager.sh", a.dir, s.datastore,
-		a.port, u.Uid, bin)
-	cmd.Env = append(os.Environ(), "PATH="+bin)
+	enter, env := []string{"unshare", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child"}, []string{"PATH=" + bin}
+	if s.container {
+		docker, pid := testserver.DockerAfter(t, fmt.Sprintf("sh '%s/mounts.sh' '%s' %s %s", scripts, a.dir, s.datastore, u.Uid))
+		image, _ := loadReplayImages(t, docker, s.datastore)
+		enter = []string{"nsenter", "--target", strconv.Itoa(pid), "--mount", "--net", "--pid"}
+		env = append(env, "DOCKER_SOCKET="+docker, "DOCKER_IMAGE="+image, "STORE="+s.store)
+	}
+	argv := append(enter, "sh", scripts+"/manager.sh", a.dir, s.datastore, a.port, u.Uid, bin)
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env = append(os.Environ(), env...)
 	socket := "mysqld.sock"
 	link := a.dir + "/s"
 	if s.datastore == managerPostgres {
@@ -289,6 +323,9 @@ func (s *replaySide) do(step replayStep) string {
 		}
 		return a.plain.Replace(a.query(text))
 	case stepDump:
+		if s.scenario.datastore == managerMaria {
+			return a.dumpMaria()
+		}
 		return strings.Join(a.dump(), "\n")
 	case stepConfig:
 		return s.withoutPorts(a.files())
@@ -324,6 +361,30 @@ func (s *replaySide) do(step replayStep) string {
 		s.t.Fatal(err)
 	}
 	return s.withoutPorts(a.plain.Replace(string(b)))
+}
+
+// dumpMaria dumps the databases and the users of the instance, but for those of the server and its administrators.
+func (i *instance) dumpMaria() string {
+	i.t.Helper()
+	dump := func(args ...string) string {
+		i.t.Helper()
+		out, err := exec.CommandContext(i.t.Context(), testserver.Program(i.t, "mariadb-dump"), append([]string{"--defaults-file=" + i.dir + "/conf.d/os_admin.cnf",
+			"--socket=" + i.dir + "/s", "--skip-comments"}, args...)...).CombinedOutput()
+		if err != nil {
+			i.t.Fatalf("mariadb-dump: %v: %s", err, out)
+		}
+		return string(out)
+	}
+	names := strings.Split(i.query("SELECT schema_name FROM information_schema.schemata WHERE schema_name NOT IN ('mysql', 'information_schema', "+
+		"'performance_schema', 'sys') ORDER BY 1"), "\n")
+	text := dump(append([]string{"--routines", "--databases"}, names...)...)
+	own := regexp.MustCompile("`(os_admin|root|mysql|mariadb\\.sys)`|'(os_admin|root|mysql|mariadb\\.sys)'@")
+	for line := range strings.Lines(dump("--system=users")) {
+		if !own.MatchString(line) {
+			text += line
+		}
+	}
+	return text
 }
 
 // withoutPorts names the servers' ports, which are chance.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/testkit/prereq"
+	"github.com/brine-salt/brine/modules"
 )
 
 // TestTroveFreeze freezes a volume: what writes to it waits, until it is thawed.
@@ -41,6 +42,19 @@ func TestTroveFreeze(t *testing.T) {
 	if got := a.fails("post_create_backup", ""); got == "" {
 		t.Error("a volume is thawed twice")
 	}
+
+	// Without the call that thaws it, the volume thaws by itself.
+	r := a.reg.Run(t.Context(), a.env, modules.Request{Fun: "fs.freeze", Args: []any{a.root}, Kwargs: map[string]any{"timeout": int64(1)}})
+	if r.Return != true || r.Err != nil {
+		t.Fatalf("fs.freeze: %+v", r)
+	}
+	begin := time.Now()
+	if err := os.WriteFile(filepath.Join(a.root, "later"), []byte("text"), 0o600); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(begin); took < 500*time.Millisecond || took > time.Minute {
+		t.Errorf("a volume that is frozen for a second takes writes after %s", took)
+	}
 }
 
 // endTimers ends what would thaw a volume later.
@@ -51,7 +65,7 @@ func endTimers(t *testing.T, volume string) {
 		t.Fatal(err)
 	}
 	for _, file := range files {
-		if b, err := os.ReadFile(file); err == nil && bytes.Contains(b, []byte("TROVE_VOLUME="+volume+"\x00")) {
+		if b, err := os.ReadFile(file); err == nil && bytes.Contains(b, []byte("FS_VOLUME="+volume+"\x00")) {
 			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}

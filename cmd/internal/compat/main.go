@@ -186,6 +186,7 @@ func (c *compat) buildPages() map[string]string {
 		fun.proven)
 	writeIndex(&b, fun.modules, pageOf)
 	c.many(&b)
+	c.writeOwn(&b)
 	fmt.Fprint(&b, "### Absent modules\n\nThe number of functions stands beside the name.\n\n")
 	c.writeList(&b, fun.absent, executionFunctions)
 	fmt.Fprint(&b, "## State functions\n\n")
@@ -194,6 +195,27 @@ func (c *compat) buildPages() map[string]string {
 	c.writeList(&b, state.absent, get)
 	pages["docs/compatibility.md"] = strings.TrimSuffix(b.String(), "\n")
 	return pages
+}
+
+// writeOwn writes the execution functions that no line of stock has.
+func (c *compat) writeOwn(w io.Writer) {
+	fmt.Fprint(w, "### Functions that stock does not have\n\n`sys.doc` describes them.\n\n")
+	for _, mod := range slices.Sorted(maps.Keys(c.ours)) {
+		stock := c.unionOf(func(i inventory) []string { return executionFunctions(i)[mod] })
+		own := slices.DeleteFunc(slices.Sorted(slices.Values(c.ours[mod])),
+			func(fun string) bool { return slices.Contains(stock, fun) })
+		for i, fun := range slices.Compact(own) {
+			lead := ", "
+			if i == 0 {
+				lead = "- "
+			}
+			fmt.Fprintf(w, "%s`%s.%s`", lead, mod, fun)
+		}
+		if len(own) > 0 {
+			fmt.Fprintln(w)
+		}
+	}
+	fmt.Fprintln(w)
 }
 
 // writeIndex writes the names of modules as running text, with links to their tables.

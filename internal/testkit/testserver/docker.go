@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -23,9 +24,11 @@ import (
 	"github.com/brine-salt/brine/internal/testkit/prereq"
 )
 
-// dockerScript starts two registries and the daemon. It is the first process of its namespaces. $1 is the directory.
+// dockerScript starts two registries and the daemon. It is the first process of its namespaces. $1 is the directory, $2 the control
+// group, $3 a script that prepares the namespaces.
 const dockerScript = `
 ip link set lo up
+eval "$3" || exit
 for port in 5000 5001; do
 	mkdir -p "$1/registry$port"
 	auth= user=
@@ -46,6 +49,14 @@ wait
 // groups by their name.
 func Docker(t testing.TB) (socket string) {
 	t.Helper()
+	socket, _ = DockerAfter(t, "")
+	return socket
+}
+
+// DockerAfter is [Docker] after a shell script, which may mount what containers shall see of the host. pid is the process whose
+// namespaces the daemon has.
+func DockerAfter(t testing.TB, script string) (socket string, pid int) {
+	t.Helper()
 	prereq.Root(t)
 	for _, p := range [...]string{"dockerd", "docker-registry", "docker", "ip"} {
 		Program(t, p)
@@ -61,7 +72,7 @@ func Docker(t testing.TB) (socket string) {
 	}
 	write("registry.yml", "version: 0.1\nlog: {level: error}\nstorage: {filesystem: {rootdirectory: /nowhere}}\nhttp: {addr: 127.0.0.1:1}\n")
 	write("users", "ada:$2b$05$abcdefghijklmnopqrstuuOQiyCxlgf/oeuTqixKmWdcYUh4Hjl0a\n")
-	Start(t, nil, syscall.SIGKILL, unshare, "-m", "-n", "-p", "-f", "--mount-proc", "--kill-child", "sh", "-c", dockerScript, "sh", dir, group)
+	server := Start(t, nil, syscall.SIGKILL, unshare, "-m", "-n", "-p", "-f", "--mount-proc", "--kill-child", "sh", "-c", dockerScript, "sh", dir, group, script)
 	socket = filepath.Join(dir, "s")
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		var d net.Dialer
@@ -77,7 +88,15 @@ func Docker(t testing.TB) (socket string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return socket
+	parent := strconv.Itoa(server.cmd.Process.Pid)
+	children, err := os.ReadFile("/proc/" + parent + "/task/" + parent + "/children")
+	if err == nil {
+		pid, err = strconv.Atoi(strings.TrimSpace(string(children)))
+	}
+	if err != nil {
+		t.Fatalf("cannot find the namespaces of dockerd: %v", err)
+	}
+	return socket, pid
 }
 
 func ask(ctx context.Context, client *http.Client, method, path string, body io.Reader) error {

@@ -10,3 +10,9 @@ func Docker(t testing.TB) string {
 	t.Fatal("a Docker daemon of its own needs Linux")
 	return ""
 }
+
+// DockerAfter fails the test, as Docker does.
+func DockerAfter(t testing.TB, _ string) (string, int) {
+	t.Helper()
+	return Docker(t), 0
+}

@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/brine-salt/brine/minion/program"
+	_ "github.com/brine-salt/brine/modules/agent"
 	_ "github.com/brine-salt/brine/modules/beacons"
 	_ "github.com/brine-salt/brine/modules/configmod"
 	_ "github.com/brine-salt/brine/modules/cpmod"
@@ -15,14 +16,18 @@ import (
 	_ "github.com/brine-salt/brine/modules/disk"
 	_ "github.com/brine-salt/brine/modules/event"
 	_ "github.com/brine-salt/brine/modules/file"
+	_ "github.com/brine-salt/brine/modules/fs"
 	_ "github.com/brine-salt/brine/modules/grainsmod"
+	_ "github.com/brine-salt/brine/modules/logpub"
 	_ "github.com/brine-salt/brine/modules/matchmod"
 	_ "github.com/brine-salt/brine/modules/mount"
 	_ "github.com/brine-salt/brine/modules/saltutil"
+	_ "github.com/brine-salt/brine/modules/state"
 	_ "github.com/brine-salt/brine/modules/status"
 	_ "github.com/brine-salt/brine/modules/sysmod"
 	_ "github.com/brine-salt/brine/modules/systemdservice"
 	_ "github.com/brine-salt/brine/modules/test"
+	_ "github.com/brine-salt/brine/modules/xfs"
 	_ "github.com/brine-salt/brine/openstack/trove"
 )
 

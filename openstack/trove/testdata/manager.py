@@ -5,8 +5,11 @@ Usage: manager.py DATASTORE PORT UID PATH, in a mount namespace whose /etc/mysql
 administrator calls. An answer is {"return": …, "sent": …} or {"error": …, "sent": …}: sent is what went to Trove's conductor. For
 errors of the server, the error is null: their text is the database library's.
 
+With DOCKER_SOCKET the manager's containers are those of a real Docker daemon, whose image DOCKER_IMAGE has the server and the program for
+backups, with STORE as its store. All of them have the network of the daemon's host, because the daemon has no bridge.
+
 Trove's code is not changed but for:
- - its client of Docker, which is Docker below: a container is a process of this host, an image what Debian's packages have;
+ - its client of Docker, without DOCKER_SOCKET, which is Docker below: a container is a process of this host, an image what Debian's packages have;
  - its clients of the conductor and of Swift, which are lists here;
  - InnoDB's log, which Trove removes after a restore, and without which MariaDB 10.8 and later do not start;
  - the results of modules, which Trove cannot read with a newer oslo.serialization;
@@ -24,6 +27,7 @@ import types
 from unittest import mock
 
 import docker
+import docker.models.containers
 import psycopg2
 import sqlalchemy
 from swiftclient.client import ClientException
@@ -146,6 +150,52 @@ class Images:
         pass
 
 
+def real_docker(socket):
+    """The client of a real daemon. Its containers have the network of the daemon's host, and servers answer when they have started:
+    Trove takes a psql that cannot connect, which ends with 2, for one that has succeeded."""
+    model = docker.models.containers
+    run, start, restart = model.ContainerCollection.run, model.Container.start, model.Container.restart
+    probe = "pg_isready -q" if datastore == "postgresql" else "mysqladmin --no-defaults --silent --socket=/var/run/mysqld/mysqld.sock ping"
+    store = os.environ["STORE"]
+
+    def answers(container):
+        while True:
+            container.reload()
+            if container.status != "running":
+                sys.stderr.write(container.logs(tail=50).decode(errors="replace"))
+                break
+            try:
+                if container.exec_run(probe)[0] == 0:
+                    break
+            except docker.errors.APIError:
+                pass  # it has ended meanwhile
+            time.sleep(0.1)
+
+    def new_run(self, image, command=None, **more):
+        more.pop("ports", None)
+        more["network_mode"] = "host"
+        more["environment"] = dict(more.get("environment") or {}, PGPORT=port, LANG="C.UTF-8", STORE=store)
+        if " main.py " in (command or ""):
+            more["volumes"] = dict(more["volumes"], **{store: {"bind": store, "mode": "rw"}})
+        result = run(self, image, command, **more)
+        if more.get("detach"):
+            answers(result)
+        return result
+
+    def new_start(self, **more):
+        known = self.attrs.get("State", {}).get("Status")
+        start(self, **more)
+        if known == "exited":  # run() starts what it has created, and waits itself
+            answers(self)
+
+    def new_restart(self, **more):
+        restart(self, **more)
+        answers(self)
+
+    model.ContainerCollection.run, model.Container.start, model.Container.restart = new_run, new_start, new_restart
+    return docker.DockerClient(base_url="unix://" + socket)
+
+
 def backup(words):
     """The program of Trove's image for backups, with a directory as its store."""
     options = dict((w[2:].split("=", 1) + [""])[:2] for w in words)
@@ -237,9 +287,17 @@ def main():
     CONF.set_override("postgresql_port", int(port), "postgresql")
 
     global containers
-    containers = Containers()
     swift = Swift()
-    client = types.SimpleNamespace(containers=containers, images=Images())
+    if "DOCKER_SOCKET" in os.environ:
+        image = os.environ["DOCKER_IMAGE"]
+        CONF.set_override("docker_image", image, datastore)
+        CONF.set_override("backup_docker_image", image + ":backup", datastore)
+        CONF.set_override("state_change_poll_time", 1)
+        client = real_docker(os.environ["DOCKER_SOCKET"])
+        containers = client.containers
+    else:
+        containers = Containers()
+        client = types.SimpleNamespace(containers=containers, images=Images())
     with mock.patch.object(docker, "from_env", lambda: client), \
             mock.patch.object(conductor.API, "get_client", lambda *a, **k: Conductor()), \
             mock.patch("trove.common.clients.swift_client", lambda context: swift), \
@@ -255,7 +313,7 @@ def main():
         try:
             serve(Manager(), swift)
         finally:
-            for container in list(containers.all.values()):
+            for container in containers.list(all=True) if "DOCKER_SOCKET" in os.environ else list(containers.all.values()):
                 container.remove(force=True)
 
 

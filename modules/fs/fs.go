@@ -1,0 +1,208 @@
+// Package fs is the execution module "fs", which stock does not have: it freezes and thaws mounted file systems, for a snapshot of
+// their volume.
+//
+// While a file system is frozen, programs that write to it wait. The call that thaws it may never arrive, so each freeze begins with a
+// timer, a separate process that outlives the minion:
+//
+//	fs.freeze ─▶ mark file ─▶ timer ─▶ sync, fsfreeze --freeze
+//	fs.thaw   ─▶ fsfreeze --unfreeze ─▶ removes the mark
+//	timer     ─▶ sleep ─▶ fsfreeze --unfreeze, if the mark is still there
+package fs
+
+import (
+	"context"
+	"errors"
+	iofs "io/fs"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/brine-salt/brine/modules"
+)
+
+func init() { modules.Register(Module) }
+
+// Module is the module.
+var Module = &modules.Module{Name: "fs", Doc: "Freeze and thaw file systems.", Available: available, Funcs: []modules.Def{
+	{Name: "freeze", Doc: `Write a mounted file system's data to its device and freeze it. Programs that write to it wait until it is thawed.
+
+mount_point
+    Where the file system is mounted.
+timeout : 600
+    After how many seconds it thaws by itself, if fs.thaw is not called: 1 to 86400.`,
+		Example: "salt '*' fs.freeze /srv/data timeout=60",
+		Params:  []modules.Param{{Name: "mount_point", Type: modules.String}, {Name: "timeout", Default: int64(600)}}, Run: freeze},
+	{Name: "thaw", Doc: "Thaw a frozen file system.", Example: "salt '*' fs.thaw /srv/data",
+		Params: []modules.Param{{Name: "mount_point", Type: modules.String}}, Run: thaw},
+}}
+
+const (
+	program = "fsfreeze"
+	// marks is the directory of the mark files. It must not be on a file system that is frozen, and is empty after a boot.
+	marks = "/run/salt-fs"
+	// maxTimeout is how long a file system may stay frozen.
+	maxTimeout = 24 * time.Hour
+)
+
+func available(e *modules.Env) (bool, string) {
+	return e.Which(program) != "", program + " is not installed"
+}
+
+// place returns the cleaned mount point of the call.
+func place(c *modules.Call) (string, error) {
+	at := c.Str("mount_point")
+	if !path.IsAbs(at) {
+		return "", modules.Usagef("mount_point must be an absolute path, not '%s'", at)
+	}
+	return path.Clean(at), nil
+}
+
+func freeze(ctx context.Context, c *modules.Call) (any, error) {
+	at, err := place(c)
+	if err != nil {
+		return nil, err
+	}
+	seconds, err := c.Int("timeout")
+	if err != nil {
+		return nil, err
+	}
+	if seconds < 1 || seconds > int64(maxTimeout/time.Second) {
+		return nil, modules.Usagef("timeout must be 1 to %d seconds, not %d", int64(maxTimeout/time.Second), seconds)
+	}
+	if err := check(ctx, c, at); err != nil {
+		return nil, err
+	}
+	mark, err := writeMark(c, at)
+	if err != nil {
+		return nil, modules.Errorf("cannot freeze %s: nothing would thaw it: %v", at, err)
+	}
+	if err := startTimer(ctx, c, at, mark, seconds); err != nil {
+		err = modules.Errorf("cannot freeze %s: nothing would thaw it: %v", at, err)
+		return nil, errors.Join(err, remove(mark))
+	}
+	err = command(ctx, c, "sync", "-f", c.Path(at))
+	if err == nil {
+		err = command(ctx, c, program, "--freeze", c.Path(at))
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			// The command may have frozen the file system before it was stopped.
+			_ = command(context.WithoutCancel(ctx), c, program, "--unfreeze", c.Path(at))
+		}
+		return nil, errors.Join(modules.Errorf("cannot freeze %s: %v", at, err), remove(mark))
+	}
+	return true, nil
+}
+
+// check returns an error unless a file system is mounted there to which this minion does not write.
+func check(ctx context.Context, c *modules.Call, at string) error {
+	v, err := c.Exec(ctx, "mount.active")
+	if err != nil {
+		return err
+	}
+	mounted, _ := v.(map[string]any)
+	if _, ok := mounted[at]; !ok {
+		return modules.Errorf("cannot freeze %s: no volume is mounted there", at)
+	}
+	cache, _ := c.Opt("cachedir").(string)
+	for _, dir := range [...]string{marks, cache} {
+		if path.IsAbs(dir) && mountOf(mounted, dir) == at {
+			return modules.Errorf("cannot freeze %s: the minion writes to %s", at, dir)
+		}
+	}
+	return nil
+}
+
+// mountOf returns the mount point of the file system that has a path.
+func mountOf(mounted map[string]any, name string) string {
+	for name = path.Clean(name); ; name = path.Dir(name) {
+		if _, ok := mounted[name]; ok || name == "/" {
+			return name
+		}
+	}
+}
+
+// writeMark writes the mark of one freeze and returns its path. Its text is the mount point.
+func writeMark(c *modules.Call, at string) (string, error) {
+	dir := c.Path(marks)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	f, err := os.CreateTemp(dir, "frozen-")
+	if err != nil {
+		return "", err
+	}
+	_, err = f.WriteString(at)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return "", errors.Join(err, os.Remove(f.Name()))
+	}
+	return f.Name(), nil
+}
+
+func startTimer(ctx context.Context, c *modules.Call, at, mark string, seconds int64) error {
+	_, err := c.Cmd(ctx, modules.Command{Detach: true, Shell: "/bin/sh", Dir: "/",
+		Script: "sleep " + strconv.FormatInt(seconds, 10) + `; [ -e "$FS_MARK" ] && ` + program + ` --unfreeze "$FS_VOLUME"; rm -f "$FS_MARK"`,
+		Env:    []string{"FS_VOLUME=" + c.Path(at), "FS_MARK=" + mark}})
+	return err
+}
+
+func thaw(ctx context.Context, c *modules.Call) (any, error) {
+	at, err := place(c)
+	if err != nil {
+		return nil, err
+	}
+	// The marks of this moment: one that is written after the file system is thawed belongs to another freeze.
+	list, err := marksOf(c, at)
+	if err != nil {
+		return nil, modules.Errorf("cannot read the marks of frozen file systems: %v", err)
+	}
+	if err := command(ctx, c, program, "--unfreeze", c.Path(at)); err != nil {
+		return nil, modules.Errorf("cannot thaw %s: %v", at, err)
+	}
+	for _, mark := range list {
+		err = errors.Join(err, remove(mark))
+	}
+	return err == nil, err
+}
+
+// marksOf returns the marks of a mount point.
+func marksOf(c *modules.Call, at string) (list []string, err error) {
+	dir := c.Path(marks)
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, iofs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range entries {
+		file := path.Join(dir, e.Name())
+		b, err := os.ReadFile(file)
+		switch {
+		case err == nil && string(b) == at:
+			list = append(list, file)
+		case err != nil && !errors.Is(err, iofs.ErrNotExist):
+			return nil, err
+		}
+	}
+	return list, err
+}
+
+// remove removes a mark. Its timer may have removed it.
+func remove(mark string) error {
+	if err := os.Remove(mark); err != nil && !errors.Is(err, iofs.ErrNotExist) {
+		return modules.Errorf("cannot remove the mark of a frozen file system: %v", err)
+	}
+	return nil
+}
+
+// command runs a program that must succeed.
+func command(ctx context.Context, c *modules.Call, args ...string) error {
+	r, err := c.Cmd(ctx, modules.Command{Args: args})
+	if err != nil {
+		return err
+	}
+	if r.ExitCode != 0 {
+		return modules.Errorf("%s failed with %d: %s", args[0], r.ExitCode, strings.TrimSpace(string(r.Stderr)))
+	}
+	return nil
+}

@@ -1,0 +1,138 @@
+package fs
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/modulestest"
+)
+
+func TestModule(t *testing.T) { modulestest.Run(t, Module) }
+
+// host is a host with file systems at / and /srv/data.
+type host struct {
+	env  *modules.Env
+	reg  *modules.Registry
+	fail map[string]string // output of programs that fail
+	runs []string
+}
+
+func newHost(t *testing.T) *host {
+	h := &host{env: modulestest.Env(t), fail: map[string]string{}}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, program), nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir)
+	h.env.Runner = modulestest.Runner(func(_ context.Context, c modules.Command) (modules.CommandResult, error) {
+		line := strings.ReplaceAll(strings.Join(append(c.Args, c.Script), " "), h.env.Root, "ROOT")
+		if c.Detach {
+			line = "timer: " + line
+			for _, v := range c.Env {
+				name, mark, _ := strings.Cut(v, "=")
+				if b, err := os.ReadFile(mark); name == "FS_MARK" && (err != nil || string(b) != "/srv/data") {
+					t.Errorf("the timer begins with the mark %q, %v", b, err)
+				}
+			}
+		}
+		h.runs = append(h.runs, strings.TrimSpace(line))
+		if text, ok := h.fail[line[:strings.IndexByte(line+" ", ' ')]]; ok {
+			return modules.CommandResult{ExitCode: 1, Stderr: []byte(text + "\n")}, nil
+		}
+		return modules.CommandResult{}, nil
+	})
+	h.reg = modules.NewRegistry(Module, &modules.Module{Name: "mount", Funcs: []modules.Def{
+		{Name: "active", Run: func(context.Context, *modules.Call) (any, error) {
+			return map[string]any{"/": map[string]any{}, "/srv/data": map[string]any{}}, nil
+		}},
+	}})
+	return h
+}
+
+func (h *host) call(t *testing.T, fun string, args ...any) (any, error) {
+	h.runs = nil
+	r := h.reg.Run(t.Context(), h.env, modules.Request{Fun: "fs." + fun, Args: args})
+	return r.Return, r.Err
+}
+
+func (h *host) marks(t *testing.T) int {
+	t.Helper()
+	list, err := filepath.Glob(h.env.Path(marks) + "/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(list)
+}
+
+// TestFreeze: the timer begins before the file system is frozen, and a mark lasts until the file system is thawed.
+func TestFreeze(t *testing.T) {
+	h := newHost(t)
+	if v, err := h.call(t, "freeze", "/srv/data/", int64(60)); v != true || err != nil {
+		t.Fatal(v, err)
+	}
+	want := []string{`timer: sleep 60; [ -e "$FS_MARK" ] && fsfreeze --unfreeze "$FS_VOLUME"; rm -f "$FS_MARK"`,
+		"sync -f ROOT/srv/data", "fsfreeze --freeze ROOT/srv/data"}
+	if d := cmp.Diff(want, h.runs); d != "" {
+		t.Error(d)
+	}
+	if n := h.marks(t); n != 1 {
+		t.Errorf("%d marks of a frozen file system", n)
+	}
+
+	// A second freeze fails and leaves the mark of the first one, whose timer then thaws the file system.
+	h.fail[program] = "fsfreeze: /srv/data: freeze failed: Device or resource busy"
+	if _, err := h.call(t, "freeze", "/srv/data"); err == nil ||
+		err.Error() != "cannot freeze /srv/data: fsfreeze failed with 1: "+h.fail[program] {
+		t.Errorf("a second freeze: %v", err)
+	}
+	if n := h.marks(t); n != 1 {
+		t.Errorf("%d marks after a second freeze", n)
+	}
+	if _, err := h.call(t, "thaw", "/srv/data"); err == nil || h.marks(t) != 1 {
+		t.Errorf("a thaw that fails: %v", err)
+	}
+	clear(h.fail)
+	if v, err := h.call(t, "thaw", "/srv/data"); v != true || err != nil || h.marks(t) != 0 {
+		t.Errorf("thaw: %v %v, and %d marks", v, err, h.marks(t))
+	}
+	if d := cmp.Diff([]string{"fsfreeze --unfreeze ROOT/srv/data"}, h.runs); d != "" {
+		t.Error(d)
+	}
+
+	h.fail["sync"] = "no"
+	if _, err := h.call(t, "freeze", "/srv/data"); err == nil || h.marks(t) != 0 {
+		t.Errorf("without sync: %v, and %d marks", err, h.marks(t))
+	}
+}
+
+// TestRefused: nothing runs for a file system that must not be frozen.
+func TestRefused(t *testing.T) {
+	h := newHost(t)
+	for _, c := range []struct {
+		cache string
+		args  []any
+		want  string
+	}{
+		{"", []any{"/srv"}, "cannot freeze /srv: no volume is mounted there"},
+		{"", []any{"data"}, "mount_point must be an absolute path, not 'data'"},
+		{"", []any{"/"}, "cannot freeze /: the minion writes to /run/salt-fs"},
+		{"/srv/data/cache", []any{"/srv/data"}, "cannot freeze /srv/data: the minion writes to /srv/data/cache"},
+		{"", []any{"/srv/data", int64(0)}, "timeout must be 1 to 86400 seconds, not 0"},
+		{"", []any{"/srv/data", int64(86401)}, "timeout must be 1 to 86400 seconds, not 86401"},
+	} {
+		h.env.Opts()["cachedir"] = c.cache
+		if _, err := h.call(t, "freeze", c.args...); err == nil || err.Error() != c.want || len(h.runs) > 0 {
+			t.Errorf("%v: %v, not %s; %v ran", c.args, err, c.want, h.runs)
+		}
+	}
+	t.Setenv("PATH", "")
+	if ok, why := available(h.env); ok || why != "fsfreeze is not installed" {
+		t.Errorf("without the program: %v %q", ok, why)
+	}
+}
