@@ -2,6 +2,7 @@ package fs
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,11 +26,11 @@ type host struct {
 
 func newHost(t *testing.T) *host {
 	h := &host{env: modulestest.Env(t), fail: map[string]string{}}
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, program), nil, 0o755); err != nil {
+	t.Setenv("PATH", "/usr/sbin")
+	file := h.env.Path("/usr/sbin/" + program)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, nil, 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("PATH", dir)
 	h.env.Runner = modulestest.Runner(func(_ context.Context, c modules.Command) (modules.CommandResult, error) {
 		line := strings.ReplaceAll(strings.Join(append(c.Args, c.Script), " "), h.env.Root, "ROOT")
 		if c.Detach {
@@ -131,7 +132,9 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%v: %v, not %s; %v ran", c.args, err, c.want, h.runs)
 		}
 	}
-	t.Setenv("PATH", "")
+	if err := os.Remove(h.env.Path("/usr/sbin/" + program)); err != nil {
+		t.Fatal(err)
+	}
 	if ok, why := available(h.env); ok || why != "fsfreeze is not installed" {
 		t.Errorf("without the program: %v %q", ok, why)
 	}

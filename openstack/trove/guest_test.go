@@ -181,11 +181,7 @@ func TestRefused(t *testing.T) {
 
 // TestVolumes mounts, unmounts, resizes, freezes and thaws a volume.
 func TestVolumes(t *testing.T) {
-	programs := t.TempDir()
-	if err := os.WriteFile(filepath.Join(programs, "fsfreeze"), nil, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("PATH", programs)
+	t.Setenv("PATH", "/usr/sbin")
 	for _, c := range []struct {
 		fun    string
 		trove  map[string]any
@@ -211,6 +207,10 @@ func TestVolumes(t *testing.T) {
 			trove[k] = v
 		}
 		h := newHost(t, trove)
+		freezer := h.env.Path("/usr/sbin/fsfreeze")
+		if err := errors.Join(os.MkdirAll(filepath.Dir(freezer), 0o755), os.WriteFile(freezer, nil, 0o755)); err != nil {
+			t.Fatal(err)
+		}
 		if _, err := h.run(c.fun, c.kwargs); err != nil {
 			t.Errorf("%s: %v", c.fun, err)
 		}

@@ -378,13 +378,15 @@ func (i *instance) dumpMaria() string {
 	names := strings.Split(i.query("SELECT schema_name FROM information_schema.schemata WHERE schema_name NOT IN ('mysql', 'information_schema', "+
 		"'performance_schema', 'sys') ORDER BY 1"), "\n")
 	text := dump(append([]string{"--routines", "--databases"}, names...)...)
+	var users []string // in the order in which the server stores them
 	own := regexp.MustCompile("`(os_admin|root|mysql|mariadb\\.sys)`|'(os_admin|root|mysql|mariadb\\.sys)'@")
 	for line := range strings.Lines(dump("--system=users")) {
 		if !own.MatchString(line) {
-			text += line
+			users = append(users, line)
 		}
 	}
-	return text
+	slices.Sort(users)
+	return text + strings.Join(users, "")
 }
 
 // withoutPorts names the servers' ports, which are chance.

@@ -41,6 +41,10 @@ backup() {
 }
 
 case ${1:--} in
+mysqld_safe) # it only starts the server
+	shift
+	set -- mariadbd "$@"
+	;;
 -*)
 	server=mariadbd
 	[ -x /usr/bin/mariadbd ] || server=postgres
