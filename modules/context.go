@@ -14,10 +14,10 @@ import (
 // process, brine runs all jobs in one. The zero value is ready to use. Its methods are safe for concurrent use.
 type Context struct {
 	mu      sync.Mutex
-	retcode int                // guarded by mu
-	values  map[string]any     // guarded by mu
-	environ map[string]*string // guarded by mu; nil is a variable that was removed
-	grains  map[string]*any    // guarded by mu; nil is a grain that was removed
+	retcode int                  // guarded by mu
+	values  map[string]any       // guarded by mu
+	environ map[string]*string   // guarded by mu; nil is a variable that was removed
+	grains  map[string]*jobGrain // guarded by mu; nil is a grain that was removed
 	// pillar is the job's own pillar. plainPillar is the same as a map, if it differs from the minion's. mu guards
 	// both.
 	pillar      *pyobj.Dict
@@ -134,19 +134,47 @@ func (x *Context) Environ() []string {
 	return env
 }
 
-// SetGrain sets a grain for the rest of the job, until the minion has gathered its grains again.
-func (x *Context) SetGrain(name string, value any) { x.changeGrain(name, &value) }
+// A jobGrain is a grain that a job has set. Nothing changes its values.
+type jobGrain struct{ plain, ordered any }
+
+// SetGrain sets a grain for the rest of the job. The value may be ordered (package modules/pyobj). It is copied.
+func (x *Context) SetGrain(name string, value any) {
+	ordered := pyobj.DeepCopy(pyobj.From(value))
+	x.changeGrain(name, &jobGrain{plain: pyobj.Plain(ordered), ordered: ordered})
+}
 
 // DropGrain removes a grain for the rest of the job.
 func (x *Context) DropGrain(name string) { x.changeGrain(name, nil) }
 
-func (x *Context) changeGrain(name string, value *any) {
+func (x *Context) changeGrain(name string, g *jobGrain) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.grains == nil {
-		x.grains = map[string]*any{}
+		x.grains = map[string]*jobGrain{}
 	}
-	x.grains[name] = value
+	x.grains[name] = g
+}
+
+// orderedGrain returns a copy of a grain that the job has set, with ordered dictionaries. ok is false if the job has
+// not set it.
+func (x *Context) orderedGrain(name string) (v any, ok bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if g := x.grains[name]; g != nil {
+		return pyobj.DeepCopy(g.ordered), true
+	}
+	return nil, false
+}
+
+// orderGrains gives the grains that the job has set their ordered values.
+func (x *Context) orderGrains(grains *pyobj.Dict) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for name, g := range x.grains {
+		if g != nil {
+			_ = grains.Set(name, pyobj.DeepCopy(g.ordered)) // a text is a key
+		}
+	}
 }
 
 // overGrains returns the grains with the job's changes applied.
@@ -164,7 +192,7 @@ func (x *Context) overGrains(grains map[string]any) map[string]any {
 		if v == nil {
 			delete(grains, k)
 		} else {
-			grains[k] = *v
+			grains[k] = v.plain
 		}
 	}
 	return grains

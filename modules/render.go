@@ -124,11 +124,16 @@ func (c *Call) OrderedPillar() *pyobj.Dict {
 
 // OrderedGrains returns the grains with this job's changes, including those by templates.
 func (c *Call) OrderedGrains() *pyobj.Dict {
-	return pyobj.FromMapIn(c.GrainData(), orders(c.GrainsOrder))
+	grains := pyobj.FromMapIn(c.GrainData(), orders(c.GrainsOrder))
+	c.job.orderGrains(grains)
+	return grains
 }
 
 // OrderedGrain returns one of [Call.OrderedGrains], and whether it is set.
 func (c *Call) OrderedGrain(name string) (any, bool) {
+	if v, ok := c.job.orderedGrain(name); ok {
+		return v, true
+	}
 	return inOrder(c.GrainData(), c.GrainsOrder, name)
 }
 

@@ -16,12 +16,12 @@ var Module = &modules.Module{Name: "grains", Doc: "The facts about the host.", D
 	{Name: "append", Params: []modules.Param{
 		{Name: "key"}, {Name: "val"}, {Name: "convert", Default: false, Type: modules.Bool},
 		{Name: "delimiter", Default: ":", Type: modules.String},
-	}, Run: appendFn},
+	}, Ordered: true, Run: appendFn},
 	{Name: "delkey",
-		Params: []modules.Param{{Name: "key"}, {Name: "force", Default: false, Type: modules.Bool}}, Run: delkey},
+		Params: []modules.Param{{Name: "key"}, {Name: "force", Default: false, Type: modules.Bool}}, Ordered: true, Run: delkey},
 	{Name: "delval", Params: []modules.Param{
 		{Name: "key"}, {Name: "destructive", Default: false, Type: modules.Bool}, {Name: "force", Default: false, Type: modules.Bool},
-	}, Run: delval},
+	}, Ordered: true, Run: delval},
 	{Name: "equals", Params: []modules.Param{{Name: "key"}, {Name: "value"}}, Run: equals},
 	{Name: "fetch", Python: "get", Params: []modules.Param{
 		{Name: "key"}, {Name: "default", Default: "", Type: modules.String}, {Name: "delimiter", Default: ":", Type: modules.String},
@@ -41,17 +41,17 @@ var Module = &modules.Module{Name: "grains", Doc: "The facts about the host.", D
 		Params: []modules.Param{{Name: "sanitize", Default: false, Type: modules.Bool}}, Out: "nested", Run: items},
 	{Name: "ls", Run: ls},
 	{Name: "remove",
-		Params: []modules.Param{{Name: "key"}, {Name: "val"}, {Name: "delimiter", Default: ":", Type: modules.String}}, Run: remove},
+		Params: []modules.Param{{Name: "key"}, {Name: "val"}, {Name: "delimiter", Default: ":", Type: modules.String}}, Ordered: true, Run: remove},
 	{Name: "set", Params: []modules.Param{
 		{Name: "key"}, {Name: "val", Default: "", Type: modules.String}, {Name: "force", Default: false, Type: modules.Bool},
 		{Name: "destructive", Default: false, Type: modules.Bool}, {Name: "delimiter", Default: ":", Type: modules.String},
-	}, Run: set},
+	}, Ordered: true, Run: set},
 	{Name: "setval", Params: []modules.Param{
 		{Name: "key"}, {Name: "val"}, {Name: "destructive", Default: false, Type: modules.Bool},
 		{Name: "refresh_pillar", Default: true, Type: modules.Bool},
-	}, Out: "nested", Run: setval},
+	}, Out: "nested", Ordered: true, Run: setval},
 	{Name: "setvals", Params: []modules.Param{
 		{Name: "grains"}, {Name: "destructive", Default: false, Type: modules.Bool},
 		{Name: "refresh_pillar", Default: true, Type: modules.Bool},
-	}, Run: setvals},
+	}, Ordered: true, Run: setvals},
 }}

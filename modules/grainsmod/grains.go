@@ -69,17 +69,6 @@ func lookup(c *modules.Call, key any, byDefault any, delimiter string) (any, err
 	return v, nil
 }
 
-// plainLookup and plainFind are lookup and find with plain values, for functions that change a grain.
-func plainLookup(c *modules.Call, key any, byDefault any, delimiter string) (any, error) {
-	v, err := lookup(c, key, byDefault, delimiter)
-	return pyobj.Plain(v), err
-}
-
-func plainFind(c *modules.Call, key any, delimiter string) (any, bool, error) {
-	v, ok, err := find(c, key, delimiter)
-	return pyobj.Plain(v), ok, err
-}
-
 func get(_ context.Context, c *modules.Call) (any, error) {
 	return lookup(c, c.Value("key"), c.Value("default"), c.Str("delimiter"))
 }

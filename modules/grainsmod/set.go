@@ -7,13 +7,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/brine-salt/brine/internal/atomicfile"
-	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/internal/python/yaml"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // grainsFile returns the path of the file grains: beside the minion's configuration file, or inside it if that is a
@@ -34,14 +35,14 @@ func setvals(ctx context.Context, c *modules.Call) (any, error) {
 }
 
 func setval(ctx context.Context, c *modules.Call) (any, error) {
-	grain := map[string]any{pytext.Str(c.Value("key")): c.Value("val")}
+	grain := pyobj.NewDict(pyobj.Str(c.Value("key")), c.Value("val"))
 	return change(ctx, c, grain, c.Bool("destructive"), c.Value("refresh_pillar"))
 }
 
 // change writes grains to the file and makes the minion read it. It returns the written grains, or a text about the
-// failure.
+// failure. As in Salt, the keys in the file are sorted, except those of an OrderedDict, which a state passes.
 func change(ctx context.Context, c *modules.Call, grains any, destructive bool, refreshPillar any) (any, error) {
-	wanted, ok := grains.(map[string]any)
+	wanted, ok := grains.(*pyobj.Dict)
 	if !ok {
 		return nil, &modules.PythonError{Type: "SaltException", Msg: "setvals grains must be a dictionary."}
 	}
@@ -56,14 +57,16 @@ func change(ctx context.Context, c *modules.Call, grains any, destructive bool, 
 	if problem != "" {
 		return problem, nil
 	}
-	for k, v := range wanted {
+	for k, v := range wanted.All() {
 		if v == nil && destructive {
-			delete(have, k)
-			c.Context().DropGrain(k)
-		} else {
-			have[k] = v
-			c.Context().SetGrain(k, nested.Copy(v))
+			have.Delete(k)
+			c.Context().DropGrain(pyobj.Str(k))
+			continue
 		}
+		if err := have.Set(k, v); err != nil {
+			return nil, err
+		}
+		c.Context().SetGrain(pyobj.Str(k), v)
 	}
 	if err := writeGrains(file, have); err != nil {
 		c.Logger().Error("Unable to write to grains file. Check permissions.", "path", file, "err", err)
@@ -89,27 +92,27 @@ func refresh(ctx context.Context, c *modules.Call, refreshPillar any) error {
 }
 
 // readGrains reads the grains file. A file that is no YAML is a problem, which Salt returns as text.
-func readGrains(file string) (grains map[string]any, problem string, err error) {
+func readGrains(file string) (grains *pyobj.Dict, problem string, err error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return map[string]any{}, "", nil
+		return &pyobj.Dict{}, "", nil
 	}
 	if err != nil {
 		return nil, "", err
 	}
-	v, err := yaml.Parse(text, file)
+	v, err := yaml.ParseObject(text, file, false)
 	if err != nil {
 		return nil, fmt.Sprintf("Unable to read existing grains file: %s", err), nil
 	}
-	grains, ok := v.(map[string]any)
+	grains, ok := v.(*pyobj.Dict)
 	if !ok {
-		return map[string]any{}, "", nil
+		return &pyobj.Dict{}, "", nil
 	}
 	return grains, "", nil
 }
 
 // writeGrains replaces the file; a link keeps pointing to it, and it keeps its mode.
-func writeGrains(file string, grains map[string]any) error {
+func writeGrains(file string, grains *pyobj.Dict) error {
 	text, err := yaml.Marshal(grains)
 	if err != nil {
 		return err
@@ -130,61 +133,68 @@ func nest(c *modules.Call, key, delimiter string, value, missing any) (string, a
 	for strings.Contains(key, delimiter) {
 		at := strings.LastIndex(key, delimiter)
 		outer, rest := key[:at], key[at+len(delimiter):]
-		v, err := plainLookup(c, outer, nested.Copy(missing), delimiter)
+		v, err := lookup(c, outer, missing, delimiter)
 		if err != nil {
 			return "", nil, err
 		}
-		if m, ok := v.(map[string]any); ok {
-			m[rest] = value
+		if d, ok := v.(*pyobj.Dict); ok {
+			if err := d.Set(rest, value); err != nil {
+				return "", nil, err
+			}
 		}
 		key, value = outer, v
 	}
 	return key, value, nil
 }
 
+// indexOf returns the position of the first item that is equal to v, or -1.
+func indexOf(list *pyobj.List, v any) int {
+	return slices.IndexFunc(list.Items, func(x any) bool { return pyobj.Equal(x, v) })
+}
+
 func appendFn(ctx context.Context, c *modules.Call) (any, error) {
 	key, delimiter, val := c.Str("key"), c.Str("delimiter"), c.Value("val")
-	have, err := plainLookup(c, key, []any{}, delimiter)
+	have, err := lookup(c, key, &pyobj.List{}, delimiter)
 	if err != nil {
 		return nil, err
 	}
-	list, ok := have.([]any)
+	list, ok := have.(*pyobj.List)
 	if !ok && c.Bool("convert") {
-		if have != nil {
-			list = []any{have}
+		if list = (&pyobj.List{}); have != nil {
+			list.Items = []any{have}
 		}
 		ok = true
 	}
 	if !ok {
 		return "The key " + key + " is not a valid list", nil
 	}
-	if nested.Contains(list, val) {
-		return "The val " + pytext.Str(val) + " was already in the list " + key, nil
+	if indexOf(list, val) >= 0 {
+		return "The val " + pyobj.Str(val) + " was already in the list " + key, nil
 	}
-	if more, ok := val.([]any); ok {
-		list = append(list, more...)
+	if more, ok := val.(*pyobj.List); ok {
+		list.Items = append(list.Items, more.Items...)
 	} else {
-		list = append(list, val)
+		list.Items = append(list.Items, val)
 	}
-	return put(ctx, c, key, delimiter, list, map[string]any{})
+	return put(ctx, c, key, delimiter, list, &pyobj.Dict{})
 }
 
 func remove(ctx context.Context, c *modules.Call) (any, error) {
 	key, delimiter, val := c.Str("key"), c.Str("delimiter"), c.Value("val")
-	have, err := plainLookup(c, key, []any{}, delimiter)
+	have, err := lookup(c, key, &pyobj.List{}, delimiter)
 	if err != nil {
 		return nil, err
 	}
-	list, ok := have.([]any)
+	list, ok := have.(*pyobj.List)
 	if !ok {
 		return "The key " + key + " is not a valid list", nil
 	}
-	for i, x := range list {
-		if nested.Equal(x, val) {
-			return put(ctx, c, key, delimiter, append(list[:i:i], list[i+1:]...), nil)
-		}
+	at := indexOf(list, val)
+	if at < 0 {
+		return "The val " + pyobj.Str(val) + " was not in the list " + key, nil
 	}
-	return "The val " + pytext.Str(val) + " was not in the list " + key, nil
+	list.Items = slices.Delete(list.Items, at, at+1)
+	return put(ctx, c, key, delimiter, list, nil)
 }
 
 func put(ctx context.Context, c *modules.Call, key, delimiter string, value, missing any) (any, error) {
@@ -192,7 +202,7 @@ func put(ctx context.Context, c *modules.Call, key, delimiter string, value, mis
 	if err != nil {
 		return nil, err
 	}
-	return change(ctx, c, map[string]any{key: value}, false, true)
+	return change(ctx, c, pyobj.NewDict(key, value), false, true)
 }
 
 func delkey(ctx context.Context, c *modules.Call) (any, error) {
@@ -217,7 +227,7 @@ type assignment struct {
 
 func isComplex(v any) bool {
 	switch v.(type) {
-	case map[string]any, map[any]any, []any:
+	case *pyobj.Dict, *pyobj.List:
 		return true
 	}
 	return false
@@ -225,14 +235,16 @@ func isComplex(v any) bool {
 
 // assign implements grains.set. It does not overwrite maps and lists unless force is set.
 func assign(ctx context.Context, c *modules.Call, a assignment) (any, error) {
-	ret := map[string]any{"comment": "", "changes": map[string]any{}, "result": true}
-	have, exists, err := plainFind(c, a.key, a.delimiter)
+	result := func(comment, changes any, ok bool) *pyobj.Dict {
+		return pyobj.NewDict("comment", comment, "changes", changes, "result", ok)
+	}
+	none := &pyobj.Dict{}
+	have, exists, err := find(c, a.key, a.delimiter)
 	if err != nil {
 		return nil, err
 	}
-	if exists && nested.Equal(have, a.value) && (a.value != nil || !a.destructive) {
-		ret["comment"] = "Grain is already set"
-		return ret, nil
+	if exists && pyobj.Equal(have, a.value) && (a.value != nil || !a.destructive) {
+		return result("Grain is already set", none, true), nil
 	}
 	if exists && have != nil && !a.force {
 		comment := ""
@@ -242,68 +254,64 @@ func assign(ctx context.Context, c *modules.Call, a assignment) (any, error) {
 			comment = "The key '" + a.key + "' exists and the given value is a dict or a list. Use 'force=True' to overwrite."
 		}
 		if comment != "" {
-			ret["comment"], ret["result"] = comment, false
-			return ret, nil
+			return result(comment, none, false), nil
 		}
 	}
 	key, value := a.key, a.value
 	for strings.Contains(key, a.delimiter) {
 		at := strings.LastIndex(key, a.delimiter)
 		outer, rest := key[:at], key[at+len(a.delimiter):]
-		around, err := plainLookup(c, outer, map[string]any{}, a.delimiter)
+		around, err := lookup(c, outer, &pyobj.Dict{}, a.delimiter)
 		if err != nil {
 			return nil, err
 		}
 		next, comment := a.into(around, outer, rest, value)
 		if comment != "" {
-			ret["comment"], ret["result"] = comment, false
-			return ret, nil
+			return result(comment, none, false), nil
 		}
 		key, value = outer, next
 	}
-	done, err := change(ctx, c, map[string]any{key: value}, a.destructive, true)
+	done, err := change(ctx, c, pyobj.NewDict(key, value), a.destructive, true)
 	if err != nil {
 		return nil, err
 	}
-	if m, ok := done.(map[string]any); ok {
-		ret["changes"] = m
-	} else {
-		ret["comment"], ret["result"] = done, false
+	if _, ok := done.(*pyobj.Dict); ok {
+		return result("", done, true), nil
 	}
-	return ret, nil
+	return result(done, none, false), nil
 }
 
 // into stores a value under a name in the value that contains it. The text is the reason if that is not possible.
 func (a assignment) into(around any, outer, rest string, value any) (any, string) {
 	switch x := around.(type) {
-	case map[string]any:
+	case *pyobj.Dict:
 		if value == nil && a.destructive {
-			delete(x, rest)
+			x.Delete(rest)
 		} else {
-			x[rest] = value
+			_ = x.Set(rest, value) // a text is a key
 		}
 		return x, ""
-	case []any:
+	case *pyobj.List:
 		found := false
-		for i, member := range x {
-			if m, ok := member.(map[string]any); ok {
-				if _, ok := m[rest]; ok {
-					m[rest] = value
+		for i, member := range x.Items {
+			if d, ok := member.(*pyobj.Dict); ok {
+				if d.Has(rest) {
+					_ = d.Set(rest, value)
 					found = true
 				}
 			} else if member == any(rest) {
-				x[i] = map[string]any{rest: value}
+				x.Items[i] = pyobj.NewDict(rest, value)
 				found = true
 			}
 		}
 		if !found {
-			x = append(x, map[string]any{rest: value})
+			x.Items = append(x.Items, pyobj.NewDict(rest, value))
 		}
 		return x, ""
 	}
 	if around == any(rest) || a.force {
-		return map[string]any{rest: value}, ""
+		return pyobj.NewDict(rest, value), ""
 	}
-	return nil, "The key '" + outer + "' value is '" + pytext.Str(around) + "', which is different from the provided key '" + rest +
+	return nil, "The key '" + outer + "' value is '" + pyobj.Str(around) + "', which is different from the provided key '" + rest +
 		"'. Use 'force=True' to overwrite."
 }

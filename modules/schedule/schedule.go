@@ -394,6 +394,17 @@ func inOrder(c *modules.Call, job map[string]any) *pyobj.Dict {
 	return d
 }
 
+// written is inOrder for the file of the schedule. As in stock, a new job keeps its order there until the file is
+// written again.
+func written(c *modules.Call, job map[string]any) *pyobj.Dict {
+	d := inOrder(c, job)
+	d.Ordered = true
+	if splay, ok := d.Value("splay").(*pyobj.Dict); ok {
+		splay.Ordered = true
+	}
+	return d
+}
+
 // build creates a job from keyword arguments. If that fails it returns the function's result, a map with a false
 // "result".
 func build(c *modules.Call, name string, kw map[string]any) (map[string]any, error) {
@@ -512,7 +523,7 @@ func add(ctx context.Context, c *modules.Call) (any, error) {
 		ret["comment"], ret["result"] = "Job: "+name+" would be added to schedule.", true
 		return ret, nil
 	case offline:
-		all[name] = job
+		all[name] = written(c, job)
 		store(c, all)
 		return added()
 	}
@@ -563,7 +574,9 @@ func modify(ctx context.Context, c *modules.Call) (any, error) {
 		return ret, nil
 	}
 	if offline {
-		maps.Copy(current, job)
+		for k, v := range written(c, job).All() {
+			current[pyobj.Str(k)] = v
+		}
 		store(c, all)
 		ret["comment"] = "Modified job: " + name + " in schedule."
 		return ret, nil

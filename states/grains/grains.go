@@ -6,9 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/nested"
-	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 	"github.com/brine-salt/brine/states"
 )
 
@@ -97,8 +96,28 @@ func begin(c *states.Call) (string, *states.Result) {
 	return ret.Name, ret
 }
 
-func contains(list []any, v any) bool {
-	return slices.ContainsFunc(list, func(x any) bool { return nested.Equal(x, v) })
+// valueOf returns the argument value with its dictionaries in the order of the SLS, as they are written to the grains
+// file.
+func valueOf(c *states.Call) any {
+	v, _ := c.InOrder("value")
+	return v
+}
+
+// get returns the grain as the minion has it, with ordered dictionaries (package modules/pyobj).
+func get(ctx context.Context, c *states.Call, grain string, byDefault ...any) (any, error) {
+	return c.ExecOrdered(ctx, "grains.get", append([]any{grain}, byDefault...), nil)
+}
+
+func contains(list *pyobj.List, v any) bool {
+	return slices.ContainsFunc(list.Items, func(x any) bool { return pyobj.Equal(x, v) })
+}
+
+// members returns the items of a list, or v itself as the only one.
+func members(v any) []any {
+	if list, ok := v.(*pyobj.List); ok {
+		return list.Items
+	}
+	return []any{v}
 }
 
 func exists(ctx context.Context, c *states.Call) (*states.Result, error) {
@@ -115,12 +134,12 @@ func exists(ctx context.Context, c *states.Call) (*states.Result, error) {
 
 func present(ctx context.Context, c *states.Call) (*states.Result, error) {
 	grain, ret := begin(c)
-	val := c.Value("value")
-	have, err := c.Exec(ctx, "grains.get", grain, nowhere)
+	val := valueOf(c)
+	have, err := get(ctx, c, grain, nowhere)
 	if err != nil {
 		return nil, err
 	}
-	if have != nowhere && nested.Equal(have, val) {
+	if have != nowhere && pyobj.Equal(have, val) {
 		return ret.As(states.True, "Grain is already set")
 	}
 	if c.Test() {
@@ -142,45 +161,58 @@ func present(ctx context.Context, c *states.Call) (*states.Result, error) {
 
 // set calls grains.set and returns its result, which has the form of a state's result.
 func set(ctx context.Context, c *states.Call, grain string, val any, kwargs map[string]any) (*states.Result, error) {
-	v, err := c.ExecKw(ctx, "grains.set", []any{grain, val}, kwargs)
+	v, err := c.ExecOrdered(ctx, "grains.set", []any{grain, val}, kwargs)
 	if err != nil {
 		return nil, err
 	}
-	m, ok := v.(map[string]any)
+	d, ok := v.(*pyobj.Dict)
 	if !ok {
 		return nil, &modules.TypeError{Msg: "'" + modules.TypeName(v) + "' object is not subscriptable"}
+	}
+	m := entries(d)
+	if changes, ok := m["changes"].(*pyobj.Dict); ok {
+		m["changes"] = entries(changes)
 	}
 	ret := states.ResultOf(m)
 	ret.Name = grain
 	return ret, nil
 }
 
+// entries returns a dictionary as a map, whose values stay ordered.
+func entries(d *pyobj.Dict) map[string]any {
+	m := make(map[string]any, d.Len())
+	for k, v := range d.All() {
+		m[pyobj.Str(k)] = v
+	}
+	return m
+}
+
 func listPresent(ctx context.Context, c *states.Call) (*states.Result, error) {
 	grain, ret := begin(c)
-	val := c.Value("value")
-	have, err := c.Exec(ctx, "grains.get", grain)
+	val := valueOf(c)
+	have, err := get(ctx, c, grain)
 	if err != nil {
 		return nil, err
 	}
-	if pytext.Truth(have) {
-		list, ok := have.([]any)
+	if pyobj.Truth(have) {
+		list, ok := have.(*pyobj.List)
 		if !ok {
 			return ret.As(states.False, "Grain "+grain+" is not a valid list")
 		}
-		if many, ok := val.([]any); ok {
-			there, rest := []any{}, []any{}
-			for _, v := range many {
+		if many, ok := val.(*pyobj.List); ok {
+			there, rest := &pyobj.List{}, &pyobj.List{}
+			for _, v := range many.Items {
 				if contains(list, v) {
-					there = append(there, v)
+					there.Items = append(there.Items, v)
 				} else {
-					rest = append(rest, v)
+					rest.Items = append(rest.Items, v)
 				}
 			}
-			if len(rest) == 0 {
+			if len(rest.Items) == 0 {
 				return ret.As(states.True, "Value "+c.Text(val)+" is already in grain "+grain)
 			}
 			val = rest
-			if len(there) > 0 {
+			if len(there.Items) > 0 {
 				ret.Comment = "Removed value " + c.Text(there) + ` from update due to value found in "` + grain + "\".\n"
 			}
 		} else if contains(list, val) {
@@ -195,21 +227,17 @@ func listPresent(ctx context.Context, c *states.Call) (*states.Result, error) {
 		ret.Changes["new"] = have
 		return ret.As(states.None, "Grain "+grain+" is set to be added")
 	}
-	added, err := c.Exec(ctx, "grains.append", grain, val)
+	added, err := c.ExecOrdered(ctx, "grains.append", []any{grain, val}, nil)
 	if err != nil {
 		return nil, err
 	}
-	now, err := c.Exec(ctx, "grains.get", grain, []any{})
+	now, err := get(ctx, c, grain, []any{})
 	if err != nil {
 		return nil, err
 	}
-	list, _ := now.([]any)
-	many, ok := val.([]any)
-	if !ok {
-		many = []any{val}
-	}
-	for _, v := range many {
-		if !contains(list, v) {
+	list, ok := now.(*pyobj.List)
+	for _, v := range members(val) {
+		if !ok || !contains(list, v) {
 			return ret.As(states.False, "Failed append value "+c.Text(val)+" to grain "+grain)
 		}
 	}
@@ -219,24 +247,20 @@ func listPresent(ctx context.Context, c *states.Call) (*states.Result, error) {
 
 func listAbsent(ctx context.Context, c *states.Call) (*states.Result, error) {
 	grain, ret := begin(c)
-	have, err := c.Exec(ctx, "grains.get", grain, nil)
+	have, err := get(ctx, c, grain, nil)
 	if err != nil {
 		return nil, err
 	}
-	if !pytext.Truth(have) {
+	if !pyobj.Truth(have) {
 		return ret.As(states.True, "Grain "+grain+" does not exist")
 	}
-	list, ok := have.([]any)
+	list, ok := have.(*pyobj.List)
 	if !ok {
 		return ret.As(states.False, "Grain "+grain+" is not a valid list")
 	}
-	many, ok := c.Value("value").([]any)
-	if !ok {
-		many = []any{c.Value("value")}
-	}
 	var comments []string
 	deleted := []any{}
-	for _, v := range many {
+	for _, v := range members(valueOf(c)) {
 		text := c.Text(v)
 		switch {
 		case !contains(list, v):
@@ -294,15 +318,15 @@ func absent(ctx context.Context, c *states.Call) (*states.Result, error) {
 
 func appendTo(ctx context.Context, c *states.Call) (*states.Result, error) {
 	grain, ret := begin(c)
-	val := c.Value("value")
-	have, err := c.Exec(ctx, "grains.get", grain, nil)
+	val := valueOf(c)
+	have, err := get(ctx, c, grain, nil)
 	if err != nil {
 		return nil, err
 	}
-	if _, known := c.GrainData()[grain]; !pytext.Truth(have) && !known {
+	if _, known := c.GrainData()[grain]; !pyobj.Truth(have) && !known {
 		return ret.As(states.False, "Grain "+grain+" does not exist")
 	}
-	list, isList := have.([]any)
+	list, isList := have.(*pyobj.List)
 	text := c.Text(val)
 	switch {
 	case isList && contains(list, val):
@@ -318,9 +342,9 @@ func appendTo(ctx context.Context, c *states.Call) (*states.Result, error) {
 		ret.Changes["added"] = val
 		return ret.As(states.None, "Grain "+grain+" is set to be converted to list and value "+text+" will be added")
 	default:
-		now := []any{val}
+		now := pyobj.NewList(val)
 		if have != nil {
-			now = []any{have, val}
+			now = pyobj.NewList(have, val)
 		}
 		_, err = c.Exec(ctx, "grains.setval", grain, now)
 	}

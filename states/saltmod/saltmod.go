@@ -307,6 +307,9 @@ func onMaster(ctx context.Context, c *states.Call, kind, door string, more map[s
 	kw := arguments(c)
 	maps.Copy(kw, map[string]any{"__orchestration_jid__": orchestration(c), "__env__": c.Saltenv()})
 	maps.Copy(kw, more)
+	if user, _ := c.Context().Get("__user__"); kind == "Runner" && user != "" && user != nil {
+		kw["__pub_user"] = user // that of the run which the orchestration is
+	}
 	v, err := c.ExecKw(ctx, door, []any{name}, kw)
 	if err != nil {
 		return nil, err

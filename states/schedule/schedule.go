@@ -63,9 +63,9 @@ func current(ctx context.Context, c *states.Call, offline bool) (map[string]any,
 
 // call calls a function about the job; in test mode it says only what it would do.
 func call(ctx context.Context, c *states.Call, fun string) (map[string]any, error) {
-	kw := maps.Clone(c.Keywords)
-	if kw == nil {
-		kw = map[string]any{}
+	kw := make(map[string]any, len(c.Keywords)+1)
+	for k := range c.Keywords {
+		kw[k] = c.KeywordInOrder(k) // as the job is written to the file of the schedule
 	}
 	if c.Test() {
 		kw["test"] = true
