@@ -113,7 +113,7 @@ func (s *services) join(m *master.Master) {
 	host := runner.Embedded(m, c.String("id"), shownOptions(c), c.String("cachedir"), s.p.Log)
 	host.Timeout, host.Gather = c.Duration("timeout", time.Second),
 		c.Duration("gather_job_timeout", time.Second)
-	host.PillarTop = s.pillars.Top
+	host.PillarTop, host.User = s.pillars.Top, localmaster.User(c)
 	host.Key = m.LocalKey(localmaster.User(c))
 	s.minion = newMasterMinion(host, c, s.pillars, s.p.Log)
 	s.master, s.runner, s.wheel = m, runner.NewClient(host), runner.NewWheel(host)

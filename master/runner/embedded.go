@@ -17,7 +17,7 @@ import (
 // that show them. cacheDir is the directory of cache.store and similar functions, or "".
 func Embedded(m *master.Master, id string, opts map[string]any, cacheDir string,
 	log *slog.Logger) *host.Host {
-	return &host.Host{ID: id, Opts: opts, Log: log, CacheDir: cacheDir, PublicKey: m.PublicKey(),
+	h := &host.Host{ID: id, Opts: opts, Log: log, CacheDir: cacheDir, PublicKey: m.PublicKey(),
 		Keys: m.Keys(), Cache: m.Cache(), Jobs: m.Store(), Files: m.Files(), Pillar: m.Pillar,
 		KeptPillars: m.KeptPillars(), Match: m.Match,
 		Connected: func(context.Context) ([]string, error) { return m.Present(), nil },
@@ -50,29 +50,30 @@ func Embedded(m *master.Master, id string, opts map[string]any, cacheDir string,
 			m.Events().Publish(tag, data)
 			return nil
 		},
-		Run: func(ctx context.Context, j host.Job) (map[string]host.Answer, error) {
-			res, err := m.Run(ctx,
-				master.Job{Fun: j.Fun, Args: j.Args, Kwargs: j.Kwargs, Tgt: j.Tgt,
-					TgtType: j.TgtType, JID: j.JID, Ret: j.Ret,
-					Timeout: j.Timeout, GatherTimeout: j.Gather, Extra: j.Extra})
-			var none *master.NoMinionsError
-			if err != nil && !errors.As(err, &none) {
-				return nil, err
-			}
-			out := make(map[string]host.Answer, len(res))
-			for id, r := range res {
-				switch {
-				case r.Status == master.Returned:
-					jid, _ := r.Load["jid"].(string)
-					out[id] = host.Answer{Value: r.Return, Ordered: r.Ordered, Retcode: r.Retcode,
-						Out: r.Out, JID: jid, Data: r.Load}
-				case j.Expect:
-					out[id] = host.Answer{Failed: true}
-				}
-			}
-			return out, nil
-		},
 	}
+	h.Run = func(ctx context.Context, j host.Job) (map[string]host.Answer, error) {
+		res, err := m.Run(ctx,
+			master.Job{Fun: j.Fun, Args: j.Args, Kwargs: j.Kwargs, Tgt: j.Tgt,
+				TgtType: j.TgtType, JID: j.JID, Ret: j.Ret, User: h.User,
+				Timeout: j.Timeout, GatherTimeout: j.Gather, Extra: j.Extra})
+		var none *master.NoMinionsError
+		if err != nil && !errors.As(err, &none) {
+			return nil, err
+		}
+		out := make(map[string]host.Answer, len(res))
+		for id, r := range res {
+			switch {
+			case r.Status == master.Returned:
+				jid, _ := r.Load["jid"].(string)
+				out[id] = host.Answer{Value: r.Return, Ordered: r.Ordered, Retcode: r.Retcode,
+					Out: r.Out, JID: jid, Data: r.Load}
+			case j.Expect:
+				out[id] = host.Answer{Failed: true}
+			}
+		}
+		return out, nil
+	}
+	return h
 }
 
 // stream implements modules.EventStream on the master's bus.

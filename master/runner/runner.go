@@ -132,6 +132,7 @@ func (c *Client) Call(ctx context.Context, q Request) Result {
 		"fun_args": funArgs}
 	c.fireEvent(ctx, q.JID, "new", data)
 	job := &modules.Context{}
+	job.Set(host.UserKey, q.User)
 	out := c.registry.Run(ctx, c.env,
 		modules.Request{Fun: q.Fun, JID: q.JID, Args: q.Args, Kwargs: q.Kwargs, Context: job,
 			Progress: func(item any) {
@@ -187,8 +188,12 @@ func (c *Client) storeRun(ctx context.Context, jid string, data map[string]any) 
 	}
 	ctx = context.WithoutCancel(ctx) // the run must be stored even if the caller has left
 	id := c.host.ID
+	user, _ := data["user"].(string)
+	if user == "" {
+		user = "root"
+	}
 	err := c.host.Jobs.SaveJob(ctx,
-		store.Job{JID: jid, Fun: data["fun"], Tgt: id, TgtType: "list", User: "root",
+		store.Job{JID: jid, Fun: data["fun"], Tgt: id, TgtType: "list", User: user,
 			Created: time.Now(),
 			Load: map[string]any{"id": id, "tgt": id, "jid": jid, "fun": data["fun"],
 				"return": data}})

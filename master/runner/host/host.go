@@ -34,6 +34,8 @@ type Host struct {
 	Addresses func(ids []string) (map[string]string, error)
 	// Clones returns the ids that several hosts use at once, with the hosts' descriptions.
 	Clones func(ctx context.Context) (map[string]any, error)
+	// User is the user of the jobs that the functions publish. It may be empty.
+	User string
 	// Exec runs an execution function on the master's host, like stock's MasterMinion. Orchestration uses it.
 	// nil means a program without states.
 	Exec func(ctx context.Context, q modules.Request) (any, error)
@@ -95,6 +97,9 @@ type Answer struct {
 	// Failed means that the minion did not return.
 	Failed bool
 }
+
+// UserKey is the key of a run's user in its context. The runs that it causes have the same user (Salt's __user__).
+const UserKey = "__user__"
 
 // Needs returns the error for a missing part.
 func Needs(what string) error { return modules.Errorf("this master has no %s", what) }

@@ -214,7 +214,7 @@ func (f funcs) describeWhole(ctx context.Context, jid string) (map[string]any, e
 		return nil, err
 	}
 	out := describeJob(jid, load)
-	if len(load) > 0 {
+	if len(minions) > 0 { // as in stock, runs have none
 		slices.Sort(minions)
 		out["Minions"] = nested.Anys(minions)
 	}

@@ -141,6 +141,15 @@ func pillarArg(c *modules.Call) (*pyobj.Dict, error) {
 	return nil, modules.Usagef("Pillar data must be formatted as a dictionary")
 }
 
+// contextOf returns the context of a function on this host: it has the run's user, and a return code of its own.
+func contextOf(c *modules.Call) *modules.Context {
+	job := &modules.Context{}
+	if user, ok := c.Context().Get(host.UserKey); ok {
+		job.Set(host.UserKey, user)
+	}
+	return job
+}
+
 // orchestrate is state.orchestrate, which runs an orchestration SLS on the master, as a minion with the
 // master's id. Its job id is known beforehand, so that the events of its steps can be followed.
 func (f funcs) orchestrate(ctx context.Context, c *modules.Call) (any, error) {
@@ -165,7 +174,7 @@ func (f funcs) orchestrate(ctx context.Context, c *modules.Call) (any, error) {
 	}
 	kw["orchestration_jid"], kw["__pub_jid"] = jid, jid
 	v, err := f.Exec(ctx,
-		modules.Request{Fun: "state.sls", JID: jid,
+		modules.Request{Fun: "state.sls", JID: jid, Context: contextOf(c),
 			Args: []any{c.Value("mods"), c.Value("test"), c.Value("exclude")}, Kwargs: kw})
 	if err != nil {
 		return nil, err
@@ -210,7 +219,8 @@ func (f funcs) runOne(ctx context.Context, c *modules.Call, fun string, args ...
 	if pillar != nil {
 		kw["pillar"] = pillar
 	}
-	v, err := f.Exec(ctx, modules.Request{Fun: fun, JID: c.JID, Args: args, Kwargs: kw})
+	v, err := f.Exec(ctx,
+		modules.Request{Fun: fun, JID: c.JID, Args: args, Kwargs: kw, Context: contextOf(c)})
 	if err != nil {
 		return nil, err
 	}
