@@ -67,6 +67,28 @@ func TestTargets(t *testing.T) {
 	}
 }
 
+// TestAbsentMinionsAreNotAwaited checks that a run does not wait for minions that are certainly not connected. The
+// timeout is longer than the identification of a connection takes.
+func TestAbsentMinionsAreNotAwaited(t *testing.T) {
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
+		Jobs: master.JobOptions{Timeout: 3 * time.Second, GatherTimeout: time.Hour}})
+	if err := r.Keys().Preseed("away", testKey(t, 2).Public().Text()); err != nil {
+		t.Fatal(err)
+	}
+	r.accepted("here", 1).subscribe()
+	for end := time.Now().Add(time.Minute); r.Named() == 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the connection is not identified")
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	got, err := r.Run(ctx, master.Job{Fun: "test.ping", Tgt: "*"})
+	if err != nil || got["here"].Status != master.Returned || got["away"].Status != master.NoReturn {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
 // TestLongJobsAreWaitedFor checks that a run waits longer for a minion that reports that the job is still running,
 // and for no other minion.
 func TestLongJobsAreWaitedFor(t *testing.T) {

@@ -258,7 +258,8 @@ func (r *Run) ask(ctx context.Context) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	poll := r.m.newRun(r.patience, r.patience)
+	patience := r.m.network.Patience(ids, r.patience, r.m.opts.Shared != nil)
+	poll := r.m.newRun(patience, patience)
 	_, err := r.m.publish(ctx, publication{fun: "saltutil.find_job", arg: []any{r.JID}, tgt: ids,
 		tgtType: "list", internal: true, wait: poll})
 	if err != nil && !targets.IsNoMinions(err) {
@@ -270,7 +271,7 @@ func (r *Run) ask(ctx context.Context) error {
 		r.ending = true // their keys were deleted meanwhile
 		return nil
 	}
-	r.poll, r.pollEnd, r.running = poll, time.Now().Add(r.patience), false
+	r.poll, r.pollEnd, r.running = poll, time.Now().Add(patience), false
 	return nil
 }
 

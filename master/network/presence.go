@@ -67,6 +67,25 @@ func (n *Network) Connected() map[string]struct{} {
 	return n.Presence.Here(n.servers, time.Now(), !n.Sender.Isolated())
 }
 
+// absentPatience is how long an answer is awaited of minions that are not connected. One may be connecting.
+const absentPatience = time.Second
+
+// Patience returns how long to wait for answers of minions: usual, or less if certainly none of them is connected,
+// because each connection is another minion's. With peers they may be connected elsewhere.
+func (n *Network) Patience(ids []any, usual time.Duration, peers bool) time.Duration {
+	if peers || n.Names.HasUnknown() {
+		return usual
+	}
+	here := n.Connected()
+	for _, id := range ids {
+		name, _ := id.(string)
+		if _, ok := here[name]; ok {
+			return usual
+		}
+	}
+	return min(usual, absentPatience)
+}
+
 // Crowded reports whether more than most ids are connected to any master, and id is not.
 func (n *Network) Crowded(id string, most int) bool {
 	return n.Presence.Crowded(id, most, n.servers, time.Now())
