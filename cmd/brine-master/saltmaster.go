@@ -197,8 +197,8 @@ func serveMaster(ctx context.Context, p *saltcli.Program, in io.Reader) error {
 		Reload: func() {
 			c, err := p.Load()
 			if err != nil {
-				p.Log.Error("The configuration could not be read again; the master goes on with "+
-					"the one of its start", "err", err)
+				p.LogBadReload("The configuration could not be read again; the master goes on with "+
+					"the one of its start", err)
 				return
 			}
 			p.LogReload(p.Conf, c, ", which counts from the next start")

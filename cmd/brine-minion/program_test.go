@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -262,6 +263,25 @@ func TestMinionIsReadyWithoutMaster(t *testing.T) {
 			told = strings.Contains(string(b), said) && strings.Count(string(b), "did you mean 'log_level'?") == 1
 			if time.Now().After(limit) {
 				t.Fatalf("the log does not say %q:\n%s", said, b)
+			}
+		}
+	}
+	// So is a mistake in it, with its place in a line of its own, and the minion goes on.
+	appendTo(t, conf, "broken: [\n")
+	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	for told := false; !told; {
+		select {
+		case <-heard:
+		case n := <-code:
+			t.Fatalf("ended with %d: %s", n, &errs)
+		case <-time.After(20 * time.Millisecond):
+			b, _ := os.ReadFile(log)
+			told = regexp.MustCompile(`Cannot reload: Error parsing configuration file: ` + regexp.QuoteMeta(conf) + ` - [^\\]*\n +in "` +
+				regexp.QuoteMeta(conf) + `", line \d+`).Match(b)
+			if time.Now().After(limit) {
+				t.Fatalf("the log does not say what is wrong with the configuration:\n%s", b)
 			}
 		}
 	}

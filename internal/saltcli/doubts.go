@@ -36,3 +36,7 @@ func (p *Program) LogReload(old, now *conf.Config, suffix string) {
 	}
 	p.LogUnknown(now)
 }
+
+// LogBadReload logs that the configuration could not be reloaded. The error has several lines, as at the start: the
+// place of the mistake stands in a line of its own.
+func (p *Program) LogBadReload(message string, err error) { p.Log.Error(message + ": " + err.Error()) }

@@ -97,7 +97,7 @@ func (o Options) runDaemon(ctx context.Context, p *saltcli.Program) error {
 		Reload: func() {
 			var err error
 			if had, err = reload(ctx, p, running.Load(), had); err != nil {
-				p.Log.Error("Cannot reload", "err", err)
+				p.LogBadReload("Cannot reload", err)
 			}
 		},
 	}
