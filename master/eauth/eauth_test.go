@@ -2,6 +2,7 @@ package eauth
 
 import (
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/brine-salt/brine/internal/testkit/testlog"
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
@@ -239,6 +241,23 @@ func TestFile(t *testing.T) {
 	}
 	if _, err := New(Options{Config: map[string]any{"ldap": map[string]any{}}}); err == nil || !strings.Contains(err.Error(), `system "ldap" is unknown`) {
 		t.Error(err)
+	}
+}
+
+// TestUnknownSystemIsLogged: the log says that external_auth lacks the system of a log-in, and for whom; the client is
+// only refused.
+func TestUnknownSystemIsLogged(t *testing.T) {
+	log := new(testlog.Buffer)
+	a, err := New(Options{Config: map[string]any{"sharedsecret": map[string]any{}}, Systems: map[string]System{"sharedsecret": SharedSecret{"s"}},
+		Log: slog.New(slog.NewTextHandler(log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Check(t.Context(), "pam", "alice", "hush"); !errors.Is(err, ErrDenied) {
+		t.Error(err)
+	}
+	if text := log.String(); !strings.Contains(text, `eauth=pam user=alice err="external_auth does not have this system"`) || strings.Contains(text, "hush") {
+		t.Errorf("the log is %s", text)
 	}
 }
 

@@ -310,6 +310,20 @@ func TestShippedCode(t *testing.T) {
 	}
 }
 
+// TestStatesAreListed: a minion of standard.Options knows its states by sys.* also where the program is not brine's own.
+func TestStatesAreListed(t *testing.T) {
+	s := newSite(t, map[string]any{"module_dirs": []any{}})
+	m := s.minion(nil)
+	list, _ := s.call(m, minion.CallOptions{Fun: "sys.list_state_modules"}).Return.([]any)
+	if !slices.Contains(list, any("test")) || !slices.Contains(list, any("file")) {
+		t.Errorf("the modules of states are %v", list)
+	}
+	docs, _ := s.call(m, minion.CallOptions{Fun: "sys.state_doc", Args: []any{"test.nop"}}).Return.(map[string]any)
+	if text, _ := docs["test.nop"].(string); text == "" {
+		t.Errorf("the documentation of test.nop is %v", docs)
+	}
+}
+
 // TestRecipe copies the code of a tree to a host by states, in one run, into the directory that the owner's
 // configuration names. Without that option nothing is loaded.
 func TestRecipe(t *testing.T) {

@@ -121,13 +121,17 @@ func (e *evidence) optionEvidence(name string) string {
 		func(s source) bool { return strings.Contains(s.text, name) && use.MatchString(s.text) })
 }
 
-// requestEvidence returns the first test that sends a request.
+// attack matches the names of tests that send requests to have them refused, or only use their names.
+var attack = regexp.MustCompile(`Hostile|Chaos|RequestTTL|FirstTime|: Test(CVE_|T\d)`)
+
+// requestEvidence returns the first test that sends a request and is not an attack.
 func (e *evidence) requestEvidence(name string) string {
 	use := regexp.MustCompile(`"cmd": ?"` + regexp.QuoteMeta(name) + `"|"` +
 		regexp.QuoteMeta(name) + `"`)
 	return e.firstSource("request "+name, e.tests, func(s source) bool {
 		return (strings.HasPrefix(s.name, "master") || strings.HasPrefix(s.name, "interop") ||
-			strings.HasPrefix(s.name, "protocol")) && use.MatchString(s.text)
+			strings.HasPrefix(s.name, "protocol")) && use.MatchString(s.text) &&
+			!attack.MatchString(s.name)
 	})
 }
 
