@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/brine-salt/brine/internal/atomicfile"
@@ -135,6 +136,9 @@ func discard(ctx context.Context, c *modules.Call) (any, error) {
 type directory string
 
 func (d directory) file(name string) string {
+	if runtime.GOOS == "windows" {
+		name = strings.ReplaceAll(name, ":", "-") // a part's name has a time
+	}
 	return filepath.Join(string(d), filepath.FromSlash(name))
 }
 
