@@ -24,8 +24,8 @@ func TestLimitsPage(t *testing.T) {
 	if want := fmt.Sprintf("all of a /%v counts as one address", value(t, "protocol/peernet IPv6Bits")); !strings.Contains(string(b), want) {
 		t.Errorf("the page does not say %q", want)
 	}
-	number := regexp.MustCompile(`\b(1/)?([\d,]*\d)\b(?: (KiB|MiB|s|minutes)\b)?`)
-	units := map[string]int64{"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "s": 1e9, "minutes": 60e9}
+	number := regexp.MustCompile(`\b(1/)?([\d,]*\d)\b(?: (KiB|MiB|s|minutes|h)\b)?`)
+	units := map[string]int64{"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "s": 1e9, "minutes": 60e9, "h": 3600e9}
 	table := false
 	for line := range strings.Lines(string(b)) {
 		cells := strings.Split(strings.TrimSpace(line), "|")
@@ -112,12 +112,14 @@ func limitRows() map[string][]string {
 		"failed HTTP log-ins":                       {rest + "defaultLoginRate", rest + "defaultLoginBurst", limiter + "sourceShare", "429"},
 		"vendordata requests": {vendor + "defaultRate", vendor + "defaultBurst", vendor + "defaultFailureRate", vendor + "defaultFailureBurst", vendor + "maxBody",
 			vendor + "defaultCheckTime", vendor + "defaultChecks", "429", "503"},
-		"memory":                           {"internal/daemon headroomPart", "internal/daemon minHeadroom"},
-		"output of a program that is kept": {run + "DefaultLimit", run + "DefaultTotal", run + "limitPart", run + "totalPart", run + "MinLimit"},
-		"jobs at once":                     {"minion defaultRunning", run + "placeDescriptors", run + "keptDescriptors"},
-		"texts and lists that one rendering makes":           {"states/render/jinja MaxMade", "states/render/jinja MaxText"},
-		"one search of a regular expression that backtracks": {"internal/python/pyre Timeout"},
-		"ZeroMQ commands, messages and subscriptions":        {zeromq + "maxCommand", zeromq + "maxFrames", zeromq + "maxTopics", zeromq + "maxTopic"},
+		"memory": {"internal/daemon headroomPart", "internal/daemon minHeadroom"},
+		"rows of an answer of MySQL; size of a part of a published log (`logpub.publish`)": {"modules/mysql maxRows", "modules/logpub maxPart"},
+		"time for which `fs.freeze` keeps a file system frozen":                            {"modules/fs maxTimeout", "modules/fs defaultTimeout"},
+		"output of a program that is kept":                                                 {run + "DefaultLimit", run + "DefaultTotal", run + "limitPart", run + "totalPart", run + "MinLimit"},
+		"jobs at once":                                                                     {"minion defaultRunning", run + "placeDescriptors", run + "keptDescriptors"},
+		"texts and lists that one rendering makes":                                         {"states/render/jinja MaxMade", "states/render/jinja MaxText"},
+		"one search of a regular expression that backtracks":                               {"internal/python/pyre Timeout"},
+		"ZeroMQ commands, messages and subscriptions":                                      {zeromq + "maxCommand", zeromq + "maxFrames", zeromq + "maxTopics", zeromq + "maxTopic"},
 		"TCP frames":                            {tcp + "maxHead", tcp + "maxFields", tcp + "maxDepth", tcp + "maxRunning"},
 		"presence messages of a TCP subscriber": {tcp + "maxPresence", tcp + "maxPresences"},
 		"bytes on a WebSocket besides messages (heads of frames, pings)":           {ws + "maxOverhead", ws + "overheadWindow", ws + "overheadPart"},

@@ -89,6 +89,15 @@ func OSError(err error) error {
 	return &PythonError{Type: name, Msg: text}
 }
 
+// FileError converts an error of reading a file: one of the operating system as [OSError], another one to an [ExecError]
+// with its text.
+func FileError(err error) error {
+	if text, _ := OSErrorText(err); text == "" {
+		return Errorf("%v", err)
+	}
+	return OSError(err)
+}
+
 // OSErrorText returns the text and the type of [OSError], or "" for an error that is not the operating system's. The
 // text includes the paths that the error has.
 func OSErrorText(err error) (text, name string) {

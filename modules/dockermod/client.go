@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
@@ -18,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/brine-salt/brine/internal/certpool"
 	"github.com/brine-salt/brine/internal/modkit/nss"
 	"github.com/brine-salt/brine/internal/python/pyjson"
 	"github.com/brine-salt/brine/internal/python/pytext"
@@ -151,13 +151,9 @@ func (d *client) secured(want bool) (*tls.Config, error) {
 		return config, nil
 	}
 	at := func(name string) string { return d.Path(filepath.Join(dir, name)) }
-	b, err := os.ReadFile(at("ca.pem"))
-	if err != nil {
+	var err error
+	if config.RootCAs, err = certpool.Read(at("ca.pem")); err != nil {
 		return nil, modules.Errorf("cannot read the authority of Docker's certificate: %s", err)
-	}
-	config.RootCAs = x509.NewCertPool()
-	if !config.RootCAs.AppendCertsFromPEM(b) {
-		return nil, modules.Errorf("cannot use %s: it holds no certificate", at("ca.pem"))
 	}
 	pair, err := tls.LoadX509KeyPair(at("cert.pem"), at("key.pem"))
 	if errors.Is(err, os.ErrNotExist) {

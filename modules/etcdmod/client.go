@@ -3,16 +3,15 @@ package etcdmod
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/brine-salt/brine/internal/certpool"
 	"github.com/brine-salt/brine/internal/python/pyjson"
 	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
@@ -157,14 +156,11 @@ func connect(ctx context.Context, c *modules.Call) (keys, error) {
 // secured returns the TLS configuration for a server with a certificate signed by ca. cert and key are the client's
 // certificate, if it has one.
 func secured(c *modules.Call, ca, cert, key any) (*tls.Config, error) {
-	b, err := os.ReadFile(c.Path(pytext.Str(ca)))
+	pool, err := certpool.Read(c.Path(pytext.Str(ca)))
 	if err != nil {
-		return nil, modules.OSError(err)
+		return nil, modules.FileError(err)
 	}
-	config := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: x509.NewCertPool()}
-	if !config.RootCAs.AppendCertsFromPEM(b) {
-		return nil, modules.Errorf("cannot use %s: it holds no certificate", pytext.Str(ca))
-	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool}
 	if pytext.Truth(cert) {
 		pair, err := tls.LoadX509KeyPair(c.Path(pytext.Str(cert)), c.Path(pytext.Str(key)))
 		if err != nil {

@@ -33,7 +33,7 @@ mount_point
 timeout : 600
     After how many seconds it thaws by itself, if fs.thaw is not called: 1 to 86400.`,
 		Example: "salt '*' fs.freeze /srv/data timeout=60",
-		Params:  []modules.Param{{Name: "mount_point", Type: modules.String}, {Name: "timeout", Default: int64(600)}}, Run: freeze},
+		Params:  []modules.Param{{Name: "mount_point", Type: modules.String}, {Name: "timeout", Default: int64(defaultTimeout / time.Second)}}, Run: freeze},
 	{Name: "thaw", Doc: "Thaw a frozen file system.", Example: "salt '*' fs.thaw /srv/data",
 		Params: []modules.Param{{Name: "mount_point", Type: modules.String}}, Run: thaw},
 }}
@@ -42,8 +42,8 @@ const (
 	program = "fsfreeze"
 	// marks is the directory of the mark files. It must not be on a file system that is frozen, and is empty after a boot.
 	marks = "/run/salt-fs"
-	// maxTimeout is how long a file system may stay frozen.
-	maxTimeout = 24 * time.Hour
+	// maxTimeout is how long a file system may stay frozen, and defaultTimeout for how long it does by default.
+	maxTimeout, defaultTimeout = 24 * time.Hour, 10 * time.Minute
 )
 
 func available(e *modules.Env) (bool, string) {

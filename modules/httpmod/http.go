@@ -6,7 +6,6 @@ import (
 	"compress/gzip"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +20,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/brine-salt/brine/internal/certpool"
 	"github.com/brine-salt/brine/internal/conf"
 	"github.com/brine-salt/brine/internal/httpproxy"
 	"github.com/brine-salt/brine/internal/modkit/pyhttp"
@@ -319,13 +319,9 @@ func (q *query) client() (*http.Client, error) {
 		bundle, _ = q.opt("ca_bundle").(string)
 	}
 	if bundle != "" {
-		b, err := os.ReadFile(q.c.Path(bundle))
-		if err != nil {
-			return nil, modules.OSError(err)
-		}
-		config.RootCAs = x509.NewCertPool()
-		if !config.RootCAs.AppendCertsFromPEM(b) {
-			return nil, modules.Errorf("cannot use %s: it holds no certificate", bundle)
+		var err error
+		if config.RootCAs, err = certpool.Read(q.c.Path(bundle)); err != nil {
+			return nil, modules.FileError(err)
 		}
 	}
 	if err := q.certificate(config); err != nil {

@@ -4,16 +4,15 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
+	"github.com/brine-salt/brine/internal/certpool"
 	"github.com/brine-salt/brine/internal/python/pyjson"
 )
 
@@ -65,13 +64,9 @@ func (w *web) open() error {
 		t.TLSClientConfig = &tls.Config{InsecureSkipVerify: w.insecure}
 	}
 	if w.ca != "" {
-		pem, err := os.ReadFile(w.ca)
+		pool, err := certpool.Read(w.ca)
 		if err != nil {
 			return fmt.Errorf("cannot read the certificates: %w", err)
-		}
-		pool := x509.NewCertPool()
-		if !pool.AppendCertsFromPEM(pem) {
-			return fmt.Errorf("cannot read the certificates: %s has none", w.ca)
 		}
 		t.TLSClientConfig.RootCAs = pool
 	}

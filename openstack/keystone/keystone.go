@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/brine-salt/brine/internal/certpool"
 )
 
 // ErrDenied means that Keystone does not accept a token, or that its user is not allowed.
@@ -176,13 +177,9 @@ func identity(body []byte) (Identity, error) {
 func (c Config) client() (*http.Client, error) {
 	t := &http.Transport{Proxy: http.ProxyFromEnvironment}
 	if c.CACert != "" {
-		pem, err := os.ReadFile(c.CACert)
+		pool, err := certpool.Read(c.CACert)
 		if err != nil {
 			return nil, err
-		}
-		pool := x509.NewCertPool()
-		if !pool.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("%s has no certificate", c.CACert)
 		}
 		t.TLSClientConfig = &tls.Config{RootCAs: pool}
 	}

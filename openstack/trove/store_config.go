@@ -3,13 +3,12 @@ package trove
 import (
 	"cmp"
 	"crypto/tls"
-	"crypto/x509"
 	"maps"
 	"net/http"
-	"os"
 	"slices"
 	"time"
 
+	"github.com/brine-salt/brine/internal/certpool"
 	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -61,13 +60,9 @@ func (c storeConfig) httpClient(g *guest) (http.Client, error) {
 	t.ResponseHeaderTimeout = storeTimeout
 	t.DisableKeepAlives = true // a call is short, and nothing would close idle connections
 	if file := c.words["cacert"]; file != "" {
-		b, err := os.ReadFile(g.c.Path(file))
+		pool, err := certpool.Read(g.c.Path(file))
 		if err != nil {
 			return http.Client{}, modules.Errorf("cannot read cacert: %v", err)
-		}
-		pool := x509.NewCertPool()
-		if !pool.AppendCertsFromPEM(b) {
-			return http.Client{}, modules.Errorf("cannot read cacert: %s has no certificates", file)
 		}
 		t.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	}

@@ -120,17 +120,22 @@ func newCompat() (*compat, error) {
 // commandLine is the page whose generation needs the programs.
 const commandLine = "docs/compatibility/command-line.md"
 
-// ranges are the first letters of the modules on each page of functions.
-var ranges = [...]string{"a-c", "d-f", "g-l", "m-o", "p-r", "s", "t-z"}
+// The modules of each page, from the beginning of the first one's name to that of the last one's. A page has at most 250
+// lines: divide its range when it grows.
+var (
+	functionPages = []string{"a-c", "d-e", "f", "g-h", "i-l", "m-pi", "pk-ps", "pu-r", "s-se", "sh-st", "su-t", "u-z"}
+	statePages    = []string{"a-f", "g-m", "n-r", "s-z"}
+)
 
-// pageOf returns the page for a module's functions.
-func pageOf(mod string) string {
+// pageOf returns the range in which a module is.
+func pageOf(mod string, ranges []string) string {
 	for _, r := range ranges {
-		if mod[0] >= r[0] && mod[0] <= r[len(r)-1] {
-			return "functions-" + r + ".md"
+		last := r[strings.Index(r, "-")+1:]
+		if mod[:min(len(mod), len(last))] <= last {
+			return r
 		}
 	}
-	return "functions-a-c.md"
+	return ranges[len(ranges)-1]
 }
 
 // buildPages returns all pages by path, except the one about the command line.
@@ -146,20 +151,19 @@ func (c *compat) buildPages() map[string]string {
 		body(&b)
 		pages["docs/compatibility/"+name] = b.String()
 	}
-	for _, r := range ranges {
-		add("functions-"+r+".md", "Execution functions: modules "+r, func(w io.Writer) {
-			for _, m := range fun.modules {
-				if pageOf(m.name) == "functions-"+r+".md" {
-					m.write(w)
+	addModules := func(kind, title string, list []moduleRows, ranges []string) {
+		for _, r := range ranges {
+			add(kind+"-"+r+".md", title+": modules "+r, func(w io.Writer) {
+				for _, m := range list {
+					if pageOf(m.name, ranges) == r {
+						m.write(w)
+					}
 				}
-			}
-		})
-	}
-	add("states.md", "State functions", func(w io.Writer) {
-		for _, m := range state.modules {
-			m.write(w)
+			})
 		}
-	})
+	}
+	addModules("functions", "Execution functions", fun.modules, functionPages)
+	addModules("states", "State functions", state.modules, statePages)
 	for _, p := range optionPages {
 		add(p.name()+".md", p.title(), func(w io.Writer) { c.writeOptions(w, p) })
 	}
@@ -171,11 +175,12 @@ func (c *compat) buildPages() map[string]string {
 		fmt.Fprintf(&b, "| [%s](compatibility/%s.md) | %s |\n", page,
 			page, text)
 	}
-	for _, r := range ranges {
+	for _, r := range functionPages {
 		row("functions-"+r, "execution functions of the modules "+r)
 	}
-	row("states", fmt.Sprintf("of %d state functions that the three lines have together, %d are "+
-		"there, %d of them compared with stock", state.total, state.have, state.proven))
+	for _, r := range statePages {
+		row("states-"+r, "state functions of the modules "+r)
+	}
 	for _, p := range optionPages {
 		row(p.name(), c.options.summary(p))
 	}
@@ -184,13 +189,14 @@ func (c *compat) buildPages() map[string]string {
 	fmt.Fprintf(&b, "\n## Execution functions\n\nOf %d functions that the three lines have "+
 		"together, %d are there, %d of them compared with stock.\n\n", fun.total, fun.have,
 		fun.proven)
-	writeIndex(&b, fun.modules, pageOf)
+	writeIndex(&b, fun.modules, "functions", functionPages)
 	c.many(&b)
 	c.writeOwn(&b)
 	fmt.Fprint(&b, "### Absent modules\n\nThe number of functions stands beside the name.\n\n")
 	c.writeList(&b, fun.absent, executionFunctions)
-	fmt.Fprint(&b, "## State functions\n\n")
-	writeIndex(&b, state.modules, func(string) string { return "states.md" })
+	fmt.Fprintf(&b, "## State functions\n\nOf %d functions that the three lines have together, "+
+		"%d are there, %d of them compared with stock.\n\n", state.total, state.have, state.proven)
+	writeIndex(&b, state.modules, "states", statePages)
 	fmt.Fprint(&b, "### Absent state modules\n\nThe number of functions stands beside the name.\n\n")
 	c.writeList(&b, state.absent, get)
 	pages["docs/compatibility.md"] = strings.TrimSuffix(b.String(), "\n")
@@ -219,7 +225,7 @@ func (c *compat) writeOwn(w io.Writer) {
 }
 
 // writeIndex writes the names of modules as running text, with links to their tables.
-func writeIndex(w io.Writer, list []moduleRows, page func(mod string) string) {
+func writeIndex(w io.Writer, list []moduleRows, kind string, ranges []string) {
 	for i, m := range list {
 		switch {
 		case i > 0 && i%6 == 0:
@@ -227,7 +233,7 @@ func writeIndex(w io.Writer, list []moduleRows, page func(mod string) string) {
 		case i > 0:
 			fmt.Fprint(w, " · ")
 		}
-		fmt.Fprintf(w, "[%s](compatibility/%s#%s)", m.name, page(m.name), m.name)
+		fmt.Fprintf(w, "[%s](compatibility/%s-%s.md#%s)", m.name, kind, pageOf(m.name, ranges), m.name)
 	}
 	fmt.Fprint(w, "\n\n")
 }

@@ -27,6 +27,7 @@ import (
 
 	ldap "github.com/go-ldap/ldap/v3"
 
+	"github.com/brine-salt/brine/internal/certpool"
 	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/states/render/jinja"
 )
@@ -176,16 +177,12 @@ func authorities() (*x509.CertPool, error) {
 	if file == "" {
 		return nil, nil
 	}
-	b, err := os.ReadFile(file)
+	pool, err := certpool.Read(file)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil // Debian's file names a file of ca-certificates, which may not be installed
 	}
 	if err != nil {
 		return nil, fmt.Errorf("ldap: cannot read the certificates of TLS_CACERT: %w", err)
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(b) {
-		return nil, fmt.Errorf("ldap: %s (TLS_CACERT) holds no certificate", file)
 	}
 	return pool, nil
 }

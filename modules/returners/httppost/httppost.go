@@ -20,17 +20,16 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
 	"net/url"
-	"os"
 	"time"
 
 	"github.com/brine-salt/brine/internal/backoff"
+	"github.com/brine-salt/brine/internal/certpool"
 	"github.com/brine-salt/brine/internal/httpproxy"
 	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/internal/version"
@@ -122,13 +121,8 @@ func newTarget(c *modules.Call, o map[string]any) (*target, error) {
 	}
 	trust := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: !pytext.Truth(o["verify_ssl"])}
 	if v := o["ca_bundle"]; pytext.Truth(v) {
-		b, err := os.ReadFile(c.Path(pytext.Str(v)))
-		if err != nil {
-			return nil, modules.OSError(err)
-		}
-		trust.RootCAs = x509.NewCertPool()
-		if !trust.RootCAs.AppendCertsFromPEM(b) {
-			return nil, modules.Errorf("cannot use %s: it holds no certificate", pytext.Str(v))
+		if trust.RootCAs, err = certpool.Read(c.Path(pytext.Str(v))); err != nil {
+			return nil, modules.FileError(err)
 		}
 	}
 	t.client = &http.Client{Timeout: time.Duration(seconds) * time.Second,

@@ -3,15 +3,14 @@ package mysql
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"database/sql"
 	"fmt"
 	"net"
-	"os"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/brine-salt/brine/internal/certpool"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/returners"
 	"github.com/brine-salt/brine/modules/returners/sqldb"
@@ -64,13 +63,9 @@ func tlsConfig(c *modules.Call, o map[string]any) (*tls.Config, error) {
 	}
 	conf := &tls.Config{ServerName: sqldb.Text(o, "host")}
 	if ca != "" {
-		text, err := os.ReadFile(c.Path(ca))
-		if err != nil {
+		var err error
+		if conf.RootCAs, err = certpool.Read(c.Path(ca)); err != nil {
 			return nil, fmt.Errorf("cannot read ssl_ca: %w", err)
-		}
-		conf.RootCAs = x509.NewCertPool()
-		if !conf.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("cannot use ssl_ca %s: there is no certificate in it", ca)
 		}
 	}
 	if cert != "" {

@@ -30,7 +30,7 @@ func Listen(o transport.ServerOptions) (transport.Server, error) {
 		return nil, err
 	}
 	s := &server{base}
-	s.Accept(s.acceptSubscriber, s.acceptRequests)
+	s.Accept(s.acceptSubscriber, s.acceptRequests, serve.HandshakePrice)
 	return s, nil
 }
 

@@ -44,8 +44,20 @@ const (
 type conn struct {
 	*websocket.Conn
 	stream *stream
-	python bool // the peer is Python: messages to it are limited to maxPython
+	r      *bufio.Reader // what the WebSocket reads from
+	early  bool          // bytes that came with the request may not be in r yet
+	python bool          // the peer is Python: messages to it are limited to maxPython
 }
+
+// wait waits until a frame begins to arrive.
+func (c *conn) wait() error {
+	_, err := c.r.Peek(1)
+	c.early = false
+	return err
+}
+
+// empty reports whether all that was read from the network belongs to former frames.
+func (c *conn) empty() bool { return !c.early && c.r.Buffered() == 0 }
 
 // A stream is a connection with limits on how long a write, or a read within a message, may make no progress.
 type stream struct {
@@ -111,7 +123,7 @@ func (c *conn) receive(limit int64, grant func(total int64) error) ([]byte, erro
 	if typ != websocket.MessageBinary {
 		return nil, fmt.Errorf("ws: message is not binary: %w", transport.ErrProtocol)
 	}
-	buf := make([]byte, 0, 1024)
+	buf := make([]byte, 0, transport.FreeMessage)
 	for {
 		c.stream.awaiting = int64(cap(buf) - len(buf))
 		n, err := r.Read(buf[len(buf):cap(buf)])
@@ -171,7 +183,7 @@ func upgradeConn(c net.Conn, readTimeout, writeTimeout time.Duration) (*conn, er
 		return nil, fmt.Errorf("ws: %w: %w", err, transport.ErrProtocol)
 	}
 	ws.SetReadLimit(-1) // receive has its own limit
-	return &conn{Conn: ws, stream: s, python: !strings.HasPrefix(r.UserAgent(), agent)}, nil
+	return &conn{Conn: ws, stream: s, r: br, early: w.early, python: !strings.HasPrefix(r.UserAgent(), agent)}, nil
 }
 
 // response is the http.ResponseWriter of one upgrade. It avoids the server of net/http, which has its own accept loop
@@ -181,6 +193,7 @@ type response struct {
 	r       *bufio.Reader
 	header  http.Header
 	started bool
+	early   bool // bytes of frames came with the request
 	err     error
 }
 
@@ -215,5 +228,6 @@ func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if w.err != nil {
 		return nil, nil, w.err
 	}
+	w.early = w.r.Buffered() > 0
 	return w.stream, bufio.NewReadWriter(w.r, bufio.NewWriterSize(w.stream, 1024)), nil
 }

@@ -19,6 +19,9 @@ import (
 // for every request and do not close the old ones.
 const lingering = 30 * time.Second
 
+// handshakePrice is the approximate processor time for a connection with its HTTP request.
+const handshakePrice = 240 * time.Microsecond
+
 type server struct{ *serve.Base }
 
 // Listen starts the master side.
@@ -28,7 +31,7 @@ func Listen(o transport.ServerOptions) (transport.Server, error) {
 		return nil, err
 	}
 	s := &server{base}
-	s.Accept(s.acceptSubscriber, s.acceptRequests)
+	s.Accept(s.acceptSubscriber, s.acceptRequests, handshakePrice)
 	return s, nil
 }
 
@@ -103,14 +106,17 @@ func (sub *subscriber) Begin() {
 	sub.came = nil
 }
 
-// Await waits for the end of the connection and answers pings.
-func (sub *subscriber) Await() error {
-	_, _, err := sub.c.Reader(context.Background())
-	return asEOF(err)
-}
+// Await implements serve.Session.
+func (sub *subscriber) Await() error { return asEOF(sub.c.wait()) }
 
-// Serve returns an error: subscribers must not send messages.
+// Sleep implements serve.Sleeper.
+func (sub *subscriber) Sleep() bool { return sub.c.empty() }
+
+// Serve answers pings until the end of the connection. Subscribers must not send messages.
 func (sub *subscriber) Serve() (answer func() error, err error) {
+	if _, _, err := sub.c.Reader(context.Background()); err != nil {
+		return nil, asEOF(err)
+	}
 	return nil, fmt.Errorf("ws: message on the publish channel: %w", transport.ErrProtocol)
 }
 
@@ -127,7 +133,6 @@ type requester struct {
 	peer string
 	ctx  context.Context
 	room serve.Allowance
-	body []byte // of the received request
 }
 
 func (s *server) acceptRequests(c net.Conn) (serve.Session, error) {
@@ -144,16 +149,15 @@ func (s *server) acceptRequests(c net.Conn) (serve.Session, error) {
 // Begin implements serve.Session.
 func (r *requester) Begin() {}
 
-// Await receives a whole request, because the library waits for its beginning and its end in one call.
-func (r *requester) Await() (err error) {
-	r.body, err = r.c.receive(r.s.Options.MaxMessage, r.room.Grant)
-	return asEOF(err)
-}
+// Await implements serve.Session. The connection does not wait in a poller, which knows no idleTimeout.
+func (r *requester) Await() error { return asEOF(r.c.wait()) }
 
-// Serve implements serve.Session.
+// Serve receives a request. The library answers pings before it.
 func (r *requester) Serve() (answer func() error, err error) {
-	body := r.body
-	r.body = nil
+	body, err := r.c.receive(r.s.Options.MaxMessage, r.room.Grant)
+	if err != nil {
+		return nil, asEOF(err)
+	}
 	return func() error { return r.answerRequest(body) }, nil
 }
 

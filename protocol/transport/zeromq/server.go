@@ -69,7 +69,7 @@ func Listen(o transport.ServerOptions) (transport.Server, error) {
 	}
 	s := &server{Base: base, index: make(map[string]map[*subscriber]struct{}), members: make(map[*serve.Member]*subscriber)}
 	base.Around = &s.mu
-	s.Accept(s.acceptSubscriber, s.acceptRequests)
+	s.Accept(s.acceptSubscriber, s.acceptRequests, serve.HandshakePrice)
 	return s, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/brine-salt/brine/protocol/transport"
 )
@@ -41,10 +42,11 @@ func Listen(o transport.ServerOptions, wrap bool) (*Base, error) {
 	return b, nil
 }
 
-// Accept starts to accept subscribers and requests.
-func (b *Base) Accept(subscriber, request Handshake) {
-	b.Group.Accept(b.pub, false, subscriber)
-	b.Group.Accept(b.req, true, request)
+// Accept starts to accept subscribers and requests. price is the approximate processor time for a connection with its
+// handshake, without that of TLS.
+func (b *Base) Accept(subscriber, request Handshake, price time.Duration) {
+	b.Group.Accept(b.pub, false, subscriber, price)
+	b.Group.Accept(b.req, true, request, price)
 	b.Group.EndSilent(silentRequests)
 	b.listenForLife()
 }

@@ -20,9 +20,11 @@ const (
 	// and per byte beyond transport.FreeMessage, which includes garbage collection. The signatures of a sign-in are
 	// not included; the master limits those itself.
 	messagePrice, bytePrice = 40 * time.Microsecond, 8 * time.Nanosecond
-	// handshakePrice and failurePrice are the same for a connection with its handshake, and for a handshake that
-	// fails.
-	handshakePrice, failurePrice = 60 * time.Microsecond, 200 * time.Microsecond
+	// HandshakePrice is the same for a connection with the handshake of zeromq, or without one. failurePrice is the
+	// least for a handshake that fails, and tlsPrice is added for the signature and the keys of TLS.
+	HandshakePrice = 60 * time.Microsecond
+	failurePrice   = 200 * time.Microsecond
+	tlsPrice       = time.Millisecond
 	// priceFactor spaces the messages of one address by this multiple of their price, so that they take a tenth of a
 	// processor.
 	priceFactor = 10

@@ -152,7 +152,7 @@ func TestPlacesAreFreed(t *testing.T) {
 		l := &arrivingConns{open: new(atomic.Int32), most: new(atomic.Int32)}
 		g.Accept(l, true, func(c net.Conn) (Session, error) {
 			return &session{await: func() error { _, err := c.Read(nil); return err }}, nil
-		})
+		}, HandshakePrice)
 		time.Sleep(3 * time.Second)
 		if n := l.most.Load(); n > 20+maxClosing+1 {
 			t.Errorf("%d connections were open at once, at most %d are allowed", n, 20+maxClosing+1)
@@ -180,7 +180,7 @@ func TestLostPlacesAreBounded(t *testing.T) {
 				at.Add(-1)
 				return net.ErrClosed
 			}}, nil
-		})
+		}, HandshakePrice)
 		time.Sleep(3 * time.Second)
 		if n := at.Load(); n < most || n > most+minLost {
 			t.Errorf("%d requests are answered at once, want %d to %d", n, most, most+minLost)
@@ -228,7 +228,7 @@ func TestFailuresArePaced(t *testing.T) {
 		for range 100 {
 			_, c := net.Pipe()
 			g.addConn(c, true)
-			g.runHandshake(c, func(net.Conn) (Session, error) { last = time.Since(begin); return nil, errors.New("no") }, func() {})
+			g.runHandshake(c, func(net.Conn) (Session, error) { last = time.Since(begin); return nil, errors.New("no") }, HandshakePrice, func() {})
 		}
 		if want := 99 * priceFactor * failurePrice; last != want {
 			t.Errorf("the last one began after %v, want %v", last, want)
@@ -249,14 +249,14 @@ func TestConnectionsArePaced(t *testing.T) {
 				g.runHandshake(c, func(net.Conn) (Session, error) {
 					last = time.Since(begin)
 					return &session{await: func() error { return io.EOF }}, nil
-				}, func() {
+				}, HandshakePrice, func() {
 					if approved {
 						g.Vouch(c)
 					}
 				})
 			}
 			synctest.Wait()
-			want := 99 * priceFactor * handshakePrice
+			want := 99 * priceFactor * HandshakePrice
 			if approved {
 				want = 0
 			}

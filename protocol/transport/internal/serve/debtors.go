@@ -91,7 +91,7 @@ func (g *Group) popDebtor(q *debtors) net.Conn {
 
 // admitDebtors starts the handshakes of debtors until the group is closed. What waits then is dropped by its handshake,
 // which fails at once.
-func (g *Group) admitDebtors(q *debtors, hs Handshake) {
+func (g *Group) admitDebtors(q *debtors, hs Handshake, price time.Duration) {
 	slots := newPending(g.o.MaxHandshakes)
 	for closed := false; !closed; {
 		select {
@@ -101,7 +101,7 @@ func (g *Group) admitDebtors(q *debtors, hs Handshake) {
 		}
 		for c := g.popDebtor(q); c != nil; c = g.popDebtor(q) {
 			g.awaitSlot(slots)
-			g.startHandshake(c, slots, hs)
+			g.startHandshake(c, slots, hs, price)
 		}
 	}
 }

@@ -86,7 +86,7 @@ func TestDebtorsHoldNoSlots(t *testing.T) {
 				}
 			}
 			return c.(*silent).wait()
-		})
+		}, HandshakePrice)
 		g.owe("10.0.0.1/32", debt)
 		g.owe("10.0.0.2/32", debt)
 		for i := range crowd {
@@ -126,7 +126,7 @@ func TestDebtorsLoseTheirPlaces(t *testing.T) {
 				honest.Add(1)
 			}
 			return c.(*silent).wait()
-		})
+		}, HandshakePrice)
 		var all []*silent
 		come := func(addr string) {
 			c := newSilent(addr)

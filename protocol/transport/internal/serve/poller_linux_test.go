@@ -34,7 +34,7 @@ func TestPoller(t *testing.T) {
 	}
 	before := runtime.NumGoroutine()
 	var began, ended atomic.Int32
-	g.Accept(ln, false, func(c net.Conn) (Session, error) { return &echo{Conn: c, began: &began, end: &ended}, nil })
+	g.Accept(ln, false, func(c net.Conn) (Session, error) { return &echo{Conn: c, began: &began, end: &ended}, nil }, 0)
 	peers := make([]net.Conn, n)
 	for i := range peers {
 		if peers[i], err = net.Dial("tcp", ln.Addr().String()); err != nil {
@@ -97,7 +97,7 @@ func TestPollerCloses(t *testing.T) {
 		came.Add(1)
 		go c.Close()
 		return &echo{Conn: c, began: &began, end: &ended}, nil
-	})
+	}, 0)
 	const n = 500
 	for range n {
 		c, err := net.Dial("tcp", ln.Addr().String())

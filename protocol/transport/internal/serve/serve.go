@@ -116,8 +116,9 @@ const handshakeGrace = time.Second
 // Accept starts the accept loop of one listener, with one goroutine per handshake. If there are too many handshakes,
 // the next connection waits, later ones wait in the kernel, and the oldest handshake is closed after its grace. So
 // ten thousand peers may connect at once, and silent peers cannot keep others out. Connections whose address has to
-// pay for earlier messages wait in a queue of their own. request is true for the request port.
-func (g *Group) Accept(ln net.Listener, request bool, hs Handshake) {
+// pay for earlier messages wait in a queue of their own. request is true for the request port. An unapproved peer pays
+// price for its connection.
+func (g *Group) Accept(ln net.Listener, request bool, hs Handshake, price time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed || g.draining {
@@ -126,15 +127,15 @@ func (g *Group) Accept(ln net.Listener, request bool, hs Handshake) {
 	}
 	g.listeners = append(g.listeners, ln)
 	g.wg.Add(1)
-	go g.acceptLoop(ln, request, hs)
+	go g.acceptLoop(ln, request, hs, price)
 }
 
 // acceptLoop accepts until the listener is closed. Errors do not end it: a server that stops accepting when
 // descriptors run out would need a restart.
-func (g *Group) acceptLoop(ln net.Listener, request bool, hs Handshake) {
+func (g *Group) acceptLoop(ln net.Listener, request bool, hs Handshake, price time.Duration) {
 	defer g.wg.Done()
 	waiting, late := newPending(g.o.MaxHandshakes), newDebtors()
-	g.wg.Go(func() { g.admitDebtors(late, hs) })
+	g.wg.Go(func() { g.admitDebtors(late, hs, price) })
 	var delay time.Duration
 	for {
 		c, err := ln.Accept()
@@ -170,7 +171,7 @@ func (g *Group) acceptLoop(ln net.Listener, request bool, hs Handshake) {
 		}
 		g.closeConn(expelled)
 		if !inDebt {
-			g.startHandshake(c, waiting, hs)
+			g.startHandshake(c, waiting, hs, price)
 		} else if !g.queueDebtor(late, c) {
 			g.Drop(c)
 			g.wg.Done()
@@ -186,20 +187,22 @@ func (g *Group) awaitSlot(p *pending) {
 	}
 }
 
-func (g *Group) startHandshake(c net.Conn, p *pending, hs Handshake) {
+func (g *Group) startHandshake(c net.Conn, p *pending, hs Handshake, price time.Duration) {
 	el := p.push(c)
-	go g.runHandshake(c, hs, func() { p.remove(el) })
+	go g.runHandshake(c, hs, price, func() { p.remove(el) })
 }
 
 // runHandshake runs in its own goroutine.
-func (g *Group) runHandshake(c net.Conn, hs Handshake, done func()) {
+func (g *Group) runHandshake(c net.Conn, hs Handshake, price time.Duration, done func()) {
 	var s Session
 	err := net.ErrClosed
 	// Earlier messages from this address may have to be paid for first.
 	if wait := g.chargeConn(c, 0); wait == 0 || g.awaitPaid(c, wait) {
-		price := handshakePrice
 		if s, err = g.performHandshake(c, hs); err != nil {
-			price = failurePrice
+			price = max(price, failurePrice)
+		}
+		if _, ok := c.(tlsConn); ok {
+			price += tlsPrice
 		}
 		g.chargeConn(c, price)
 	}
@@ -216,13 +219,18 @@ func (g *Group) runHandshake(c net.Conn, hs Handshake, done func()) {
 	g.awaitNext(c, s, g.runGuarded(c, func() error { s.Begin(); return nil }))
 }
 
+// tlsConn is a connection whose TLS handshake is not done yet.
+type tlsConn interface {
+	HandshakeContext(ctx context.Context) error
+}
+
 // performHandshake runs the TLS handshake, if there is one, and hs under one deadline.
 func (g *Group) performHandshake(c net.Conn, hs Handshake) (s Session, err error) {
 	defer recoverPanic(g.o.Log, c, &err)
 	if err := c.SetDeadline(time.Now().Add(g.o.HandshakeTimeout)); err != nil {
 		return nil, err
 	}
-	if t, ok := c.(interface{ HandshakeContext(context.Context) error }); ok {
+	if t, ok := c.(tlsConn); ok {
 		if err := t.HandshakeContext(g.ctx); err != nil {
 			return nil, err
 		}

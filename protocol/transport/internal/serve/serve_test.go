@@ -55,7 +55,7 @@ func TestAcceptErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := group(t, nil)
 		f := &failing{done: make(chan struct{})}
-		g.Accept(f, false, nil)
+		g.Accept(f, false, nil, 0)
 		time.Sleep(200 * time.Millisecond)
 		if n := f.calls.Load(); n != 6 { // after 5, 10, 20, 40 and 80 ms
 			t.Errorf("%d attempts in 200 ms", n)
@@ -65,7 +65,7 @@ func TestAcceptErrors(t *testing.T) {
 		if d := time.Since(start); d > 0 {
 			t.Errorf("close took %v", d)
 		}
-		g.Accept(&failing{done: make(chan struct{})}, false, nil) // refused, no goroutine
+		g.Accept(&failing{done: make(chan struct{})}, false, nil, 0) // refused, no goroutine
 		if g.Begin() || g.Go(func() {}) || g.Work(nil, nil) {
 			t.Error("work begun after close")
 		}
@@ -135,7 +135,7 @@ func TestPanics(t *testing.T) {
 	var ends atomic.Int32
 	end := func() error { ends.Add(1); return nil }
 	next := make(chan func(net.Conn) (Session, error), 1)
-	g.Accept(ln, false, func(c net.Conn) (Session, error) { return (<-next)(c) })
+	g.Accept(ln, false, func(c net.Conn) (Session, error) { return (<-next)(c) }, 0)
 	for i, x := range []struct {
 		what string
 		s    Session
@@ -197,7 +197,7 @@ func TestSession(t *testing.T) {
 			}
 		}
 		return &session{step("begin"), step("await"), step("answer"), func() error { steps = append(steps, "end"); close(ended); return nil }}, nil
-	})
+	}, 0)
 	c, err := net.Dial("tcp", ln.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -225,7 +225,7 @@ func TestAnswersAtOnce(t *testing.T) {
 	var answered atomic.Int32
 	g.Accept(ln, false, func(net.Conn) (Session, error) {
 		return &session{answer: func() error { all.Done(); <-gate; answered.Add(1); return io.EOF }}, nil
-	})
+	}, 0)
 	for range n {
 		c, err := net.Dial("tcp", ln.Addr().String())
 		if err != nil {

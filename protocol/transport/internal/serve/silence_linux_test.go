@@ -66,7 +66,7 @@ func TestSilence(t *testing.T) {
 	}
 	defer b.Close()
 	b.silence = silence{look: 20 * time.Millisecond, after: 3 * time.Second, bytes: 5 * time.Second}
-	b.Accept(func(c net.Conn) (Session, error) { return &reader{b: b, c: c}, nil }, func(net.Conn) (Session, error) { return nil, io.EOF })
+	b.Accept(func(c net.Conn) (Session, error) { return &reader{b: b, c: c}, nil }, func(net.Conn) (Session, error) { return nil, io.EOF }, 0)
 	dialer := net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: time.Second}}
 	peer, err := dialer.Dial("tcp", b.PublishAddr().String())
 	if err != nil {
