@@ -138,7 +138,9 @@ func (c *Client) Call(ctx context.Context, q Request) Result {
 			Progress: func(item any) {
 				if m, ok := item.(map[string]any); ok {
 					if c.host.Progress != nil {
-						c.host.Progress(m)
+						shown := maps.Clone(m) // as the event is, with its time
+						shown["_stamp"] = protocol.Stamp(time.Now())
+						c.host.Progress(shown)
 					}
 					c.fireEvent(ctx, q.JID, "progress", m)
 				}
