@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"errors"
 	"net"
 	"os"
 	"sync"
@@ -81,7 +80,7 @@ func (p *poller) run() {
 			p.wake(int64(e.Pad)<<32 | int64(uint32(e.Fd)))
 		}
 	}
-	if !errors.Is(err, os.ErrClosed) {
+	if !p.g.isStopped() { // close ended it
 		p.g.o.Log.Error("Connections without a message are no longer served", "err", err)
 	}
 }
