@@ -103,6 +103,7 @@ release:
 # Two releases of the last commit, from two clones in directories of different names, with a key for the occasion: every byte is the same, and
 # the minion that was built verifies them.
 release-test:
+	sh interop/install-tools.sh pkg/release-packages.txt
 	BRINE_RELEASE=full $(GO) test -count=1 ./cmd/internal/release
 	sh cmd/internal/release/twice.sh
 

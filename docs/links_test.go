@@ -14,7 +14,8 @@ import (
 const maxLines = 250
 
 // TestLinks: every link to a file or a heading of the repository leads to it, every make target and every path that a
-// page names exists, and no page is too long or has marks of a merge conflict.
+// page names exists, no page is too long or has marks of a merge conflict,
+// and each table has a header.
 func TestLinks(t *testing.T) {
 	var pages []string
 	for _, pattern := range []string{"*.md", "*/*.md", "../*.md"} {
@@ -39,6 +40,7 @@ func TestLinks(t *testing.T) {
 	target := regexp.MustCompile("(?:^ +|`)make ([a-z][a-z-]*)")
 	path := regexp.MustCompile("`((?:cmd|docs|examples|internal|interop|master|minion|modules|openstack|pkg|protocol|states)/[\\w./*-]+)`")
 	code := regexp.MustCompile("`[^`]*`")
+	rule := regexp.MustCompile(`^\|[-:| ]+\|$`)
 	for _, page := range pages {
 		lines := readLines(t, page)
 		if len(lines) > maxLines {
@@ -47,6 +49,10 @@ func TestLinks(t *testing.T) {
 		fenced := false
 		for i, line := range lines {
 			fenced = fenced != strings.HasPrefix(line, "```")
+			if !fenced && strings.HasPrefix(line, "|") && (i == 0 || !strings.HasPrefix(lines[i-1], "|")) &&
+				(i+1 == len(lines) || !rule.MatchString(lines[i+1])) {
+				t.Errorf("%s:%d: a table without a header is not shown as a table", page, i+1)
+			}
 			if strings.HasPrefix(line, "<<<<<<< ") || strings.HasPrefix(line, ">>>>>>> ") {
 				t.Errorf("%s:%d: a mark of a merge conflict", page, i+1)
 			}

@@ -119,3 +119,41 @@ func TestRefusals(t *testing.T) {
 		t.Error("the largest program is not in the repository")
 	}
 }
+
+// TestPage runs the commands of docs/update.md as they are written.
+func TestPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/update.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	for _, name := range []string{"linux-amd64/brine-minion", "windows-amd64/brine-minion.exe"} {
+		name = filepath.Join("bin/release/programs", name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ran := 0
+	for line := range strings.Lines(string(page)) {
+		command, ok := strings.CutPrefix(line, "    brine-release ")
+		if !ok {
+			continue
+		}
+		command, _, _ = strings.Cut(command, "#")
+		if code, text := release(strings.Fields(command)...); code != 0 {
+			t.Errorf("%s: %s", line, text)
+		}
+		ran++
+	}
+	if ran != 5 {
+		t.Errorf("%d commands ran", ran)
+	}
+	for _, name := range []string{"1.root.json", "2.stable-linux-amd64.json", "2.stable-windows-amd64.json", "timestamp.json"} {
+		if _, err := os.Stat("repo/metadata/" + name); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -238,6 +238,7 @@ ssh_ext_alternatives
 ssh_grains
 ssh_minion_opts
 ssh_options
+start_after_cloud_init
 state_output_exclude
 state_output_terse
 state_tabular
@@ -699,6 +700,7 @@ var unsetDefaults = [...]fixed{
 	{"return_spool_max_bytes", int64(268435456)},
 	{"return_spool_ttl", int64(604800)},
 	{"skip_grains", false},
+	{"start_after_cloud_init", false},
 	{"state_compress_ids", false},
 	{"state_output_pct", false},
 	{"state_tabular", false},

@@ -27,6 +27,10 @@ type Options struct {
 	// Notify is the supervisor's socket (NOTIFY_SOCKET), Watchdog the interval at which it expects a message
 	// (WATCHDOG_USEC).
 	Notify, Watchdog string
+	// Again reports whether the program starts again in this process after the work's error ([Again]). The supervisor
+	// then does not learn that the program stops: systemd would kill it when the time for stopping is over. nil means
+	// that it never does.
+	Again func(error) bool
 	// Log receives, with Name, the signal that ends the program; nil means no log.
 	Log  *slog.Logger
 	Name string
@@ -56,7 +60,9 @@ func Run(ctx context.Context, o Options, work func(ctx context.Context, n *Notif
 	}()
 	watched := n.watch(o.Watchdog, done)
 	err := work(ctx, n)
-	n.send("STOPPING=1")
+	if o.Again == nil || !o.Again(err) {
+		n.send("STOPPING=1")
+	}
 	close(done)
 	<-finished
 	<-watched

@@ -38,7 +38,7 @@ func TestRun(t *testing.T) {
 	failure := errors.New("ended")
 	var log bytes.Buffer
 	err = Run(t.Context(), Options{
-		PIDFile: pidfile, Notify: addr.Name, Watchdog: "2000",
+		PIDFile: pidfile, Notify: addr.Name, Watchdog: "200000",
 		Reload: func() { close(reloaded) }, Dump: func(b []byte) { dumped <- b }, Name: "Minion",
 		Log: slog.New(slog.NewTextHandler(&log, nil)),
 	}, func(ctx context.Context, n *Notifier) error {
@@ -75,6 +75,38 @@ func TestRun(t *testing.T) {
 	}
 	if _, err := os.Stat(pidfile); err == nil {
 		t.Error("the pid file is still there")
+	}
+}
+
+// TestAgain: the supervisor learns that the program stops, unless the program starts again in the same process.
+func TestAgain(t *testing.T) {
+	failure := errors.New("ended")
+	for _, again := range []bool{false, true} {
+		addr := &net.UnixAddr{Name: filepath.Join(t.TempDir(), "notify"), Net: "unixgram"}
+		supervisor, err := net.ListenUnixgram("unixgram", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer supervisor.Close()
+		o := Options{Notify: addr.Name, Again: func(err error) bool { return again && err == failure }}
+		if err := Run(t.Context(), o, func(context.Context, *Notifier) error { return failure }); err != failure {
+			t.Error(err)
+		}
+		n := newNotifier(addr.Name)
+		n.send("end")
+		n.Close()
+		buf := make([]byte, 200)
+		size, err := supervisor.Read(buf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := "STOPPING=1"
+		if again {
+			want = "end"
+		}
+		if got := string(buf[:size]); got != want {
+			t.Errorf("again %v: the supervisor hears %q, not %q", again, got, want)
+		}
 	}
 }
 

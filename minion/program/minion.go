@@ -64,17 +64,28 @@ func Minion(ctx context.Context, args []string, o Options) int {
 	p.Log.Info(fmt.Sprintf("Setting up the Salt Minion %q", id))
 	p.Own = modules.Default().Options()
 	p.LogUnknown(p.Conf)
+	if p.Conf.Bool("start_after_cloud_init") && cloudInitRuns(cloudInitDir) {
+		if !awaitCloudInit(ctx, p, cloudInitDir) {
+			return 0
+		}
+		return exitCode(p.Log, daemon.Again())
+	}
 	if err := becomeUser(p); err != nil {
 		fmt.Fprintln(c.Err, err) // at any log level, like stock's verify_env
 		return saltcli.ExitNoUser
 	}
 	err = o.runDaemon(ctx, p)
-	if errors.Is(err, minion.ErrRestart) && !o.sealed(p) && !p.Values.Bool("disable_keepalive") {
+	if o.startsAgain(p, err) {
 		p.Log.Info("Restarting the Salt Minion")
 		time.Sleep(restartPause)
 		err = daemon.Again()
 	}
 	return exitCode(p.Log, err)
+}
+
+// startsAgain reports whether the process replaces itself after err.
+func (o Options) startsAgain(p *saltcli.Program, err error) bool {
+	return errors.Is(err, minion.ErrRestart) && !o.sealed(p) && !p.Values.Bool("disable_keepalive")
 }
 
 // sealed reports whether the minion is sealed, or may be because its seal cannot be read. Such a minion leaves
@@ -84,22 +95,27 @@ func (o Options) sealed(p *saltcli.Program) bool {
 	return s != nil || err != nil
 }
 
-func (o Options) runDaemon(ctx context.Context, p *saltcli.Program) error {
-	var running atomic.Pointer[minion.Minion]
-	had := p.Conf // used only by the signal goroutine
-	d := daemon.Options{
+func daemonOptions(p *saltcli.Program) daemon.Options {
+	return daemon.Options{
 		PIDFile: p.Conf.String("pidfile"), Notify: p.Env("NOTIFY_SOCKET"),
 		Watchdog: p.Env("WATCHDOG_USEC"), Log: p.Log, Name: "Minion",
 		Detached: p.Values.Bool("daemon"),
 		Dump: func(stacks []byte) {
 			p.Log.Warn("Stacks of all goroutines:\n" + string(stacks))
 		},
-		Reload: func() {
-			var err error
-			if had, err = reload(ctx, p, running.Load(), had); err != nil {
-				p.LogBadReload("Cannot reload", err)
-			}
-		},
+	}
+}
+
+func (o Options) runDaemon(ctx context.Context, p *saltcli.Program) error {
+	var running atomic.Pointer[minion.Minion]
+	had := p.Conf // used only by the signal goroutine
+	d := daemonOptions(p)
+	d.Again = func(err error) bool { return o.startsAgain(p, err) }
+	d.Reload = func() {
+		var err error
+		if had, err = reload(ctx, p, running.Load(), had); err != nil {
+			p.LogBadReload("Cannot reload", err)
+		}
 	}
 	return daemon.Run(ctx, d, func(ctx context.Context, n *daemon.Notifier) error {
 		options, err := o.minionOptions(p, slog.LevelWarn)

@@ -93,6 +93,40 @@ func TestSources(t *testing.T) {
 	}
 }
 
+// TestTurns: each test of packages is in one of the parts that CI runs in turns.
+func TestTurns(t *testing.T) {
+	t.Chdir("../../..")
+	text, err := os.ReadFile(".ci/run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var parts []*regexp.Regexp
+	for _, m := range regexp.MustCompile(`tests='([^']+)'`).FindAllSubmatch(text, -1) {
+		parts = append(parts, regexp.MustCompile("^Test("+string(m[1])+")"))
+	}
+	names, err := filepath.Glob("openstack/interop/packages/*_test.go")
+	if err != nil || len(names) == 0 || len(parts) != 3 {
+		t.Fatalf("%d parts of %v %v", len(parts), names, err)
+	}
+	for _, name := range names {
+		source, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllStringSubmatch(string(source), -1) {
+			n := 0
+			for _, p := range parts {
+				if p.MatchString(m[1]) {
+					n++
+				}
+			}
+			if n != 1 {
+				t.Errorf("%s: %s is in %d parts of .ci/run", name, m[1], n)
+			}
+		}
+	}
+}
+
 func TestChangelog(t *testing.T) {
 	const text = "# Changelog\n\n## Unreleased\n\n- New.\n\n## 1.2.0 (2026)\n\n### Minion\n\n- One\n  thing.\n\n### Master\n\n- Two.\n\n## 1.1.0\n\n- Old.\n"
 	if d := cmp.Diff([]string{"One thing.", "Two."}, sectionLines(text, "## 1.2.0")); d != "" {

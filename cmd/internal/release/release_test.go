@@ -5,8 +5,10 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,6 +19,7 @@ import (
 	"golang.org/x/crypto/ssh/agent"
 
 	"github.com/brine-salt/brine/internal/signed"
+	"github.com/brine-salt/brine/internal/testkit/prereq"
 )
 
 func write(t *testing.T, name, text string) string {
@@ -104,6 +107,56 @@ func TestPassword(t *testing.T) {
 	}
 	if _, err := openSigner(dir+"/key", "", ""); err == nil || !strings.Contains(err.Error(), "it has a password, and there is no -password-file") {
 		t.Errorf("without its password: %v", err)
+	}
+}
+
+// TestMinisign: minisign itself accepts our signatures, made with a key of its own, as docs/release.md says. make
+// release-test runs this test, because of the memory that minisign needs.
+func TestMinisign(t *testing.T) {
+	if os.Getenv("BRINE_RELEASE") != "full" {
+		t.Skip("make release-test runs it")
+	}
+	tool, err := exec.LookPath("minisign")
+	if err != nil {
+		prereq.Missing(t, "minisign")
+	}
+	dir := t.TempDir()
+	minisign := func(input string, args ...string) error {
+		cmd := exec.CommandContext(t.Context(), tool, args...)
+		cmd.Dir, cmd.Stdin = dir, strings.NewReader(input)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			err = fmt.Errorf("minisign %v: %w\n%s", args, err, out)
+		}
+		return err
+	}
+	if err := minisign("geheim\ngeheim\n", "-G", "-s", "release.key", "-p", "release.pub"); err != nil {
+		t.Fatal(err)
+	}
+	s, err := openSigner(dir+"/release.key", write(t, dir+"/password", "geheim\n"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := signed.ReadKeys(dir + "/release.pub")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, theirs := write(t, dir+"/ours.deb", "content"), write(t, dir+"/theirs.deb", "content")
+	if err := s.signFile(ours, 1700000000); err != nil {
+		t.Fatal(err)
+	}
+	if err := minisign("", "-V", "-p", "release.pub", "-m", "ours.deb"); err != nil {
+		t.Error(err)
+	}
+	if err := minisign("geheim\n", "-S", "-s", "release.key", "-m", "theirs.deb"); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := signed.Verify(theirs, theirs+signed.Suffix, keys); err != nil {
+		t.Error(err)
+	}
+	write(t, ours, "Content")
+	if err := minisign("", "-V", "-p", "release.pub", "-m", "ours.deb"); err == nil {
+		t.Error("minisign verifies a changed file")
 	}
 }
 

@@ -22,16 +22,25 @@ printf 'datasource_list: [NoCloud]\nlocale: C.UTF-8\nnetwork: {config: disabled}
 
 // TestCloudInit boots a Debian 12 with cloud-init 22.4 whose user-data has only salt_minion, as the master returns
 // it: cloud-init installs "salt-minion", which is our package, and the minion answers, also after a reboot. A copy
-// that boots with another instance id becomes another minion.
+// that boots with another instance id becomes another minion. If the image has the package, the minion does not start
+// before cloud-init has configured it, and with start_after_cloud_init not before cloud-init has finished.
 func TestCloudInit(t *testing.T) {
 	tools(t, "dpkg-scanpackages")
-	for _, keyPair := range []bool{false, true} {
-		name := map[bool]string{false: "token", true: "keys"}[keyPair]
-		t.Run(name, func(t *testing.T) { testCloudInit(t, name, keyPair) })
+	for _, name := range []string{"token", "keys", "image", "late"} {
+		t.Run(name, func(t *testing.T) { testCloudInit(t, name) })
 	}
 }
 
-func testCloudInit(t *testing.T, name string, keyPair bool) {
+// inImage is the part of an image's build that installs the package of the repository.
+const inImage = `printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d
+chmod 755 /usr/sbin/policy-rc.d
+DEBIAN_FRONTEND=noninteractive dpkg -i /srv/repo/*.deb
+rm /usr/sbin/policy-rc.d
+test ! -e /etc/salt/minion_id -a ! -e /etc/salt/pki/minion/minion.pem
+`
+
+func testCloudInit(t *testing.T, name string) {
+	keyPair := name == "keys"
 	network := brine.Loopback()
 	network.Advertise = []string{"127.0.0.1"}
 	m, err := brine.New(brine.Options{PKIDir: t.TempDir(), CacheDir: t.TempDir(), Network: network})
@@ -68,6 +77,12 @@ func testCloudInit(t *testing.T, name string, keyPair bool) {
 	setup := fmt.Sprintf("%smkdir -p /var/lib/cloud/seed/nocloud\ncat >/srv/repo/Packages <<'END'\n%s\nEND\n"+
 		"echo 'instance-id: i-1' >/var/lib/cloud/seed/nocloud/meta-data\ncat >/var/lib/cloud/seed/nocloud/user-data <<'END'\n%s\nEND\n",
 		repository, index, userData("first"))
+	if name == "image" || name == "late" {
+		setup += inImage
+	}
+	if name == "late" {
+		setup += "echo 'start_after_cloud_init: true' >/etc/salt/minion.d/cloud-init.conf\n"
+	}
 	h := boot(t, "cloudinit"+name, map[string]string{"/srv/repo/" + deb[strings.LastIndex(deb, "/")+1:]: deb}, setup)
 	h.cloudInitDone("first boot")
 	h.want("22.4", "cloud-init --version | grep -o '22\\.4'")
@@ -87,7 +102,7 @@ func testCloudInit(t *testing.T, name string, keyPair bool) {
 	}
 	answers("first", "first boot")
 	h.want("active\nenabled\n/usr/bin/brine-minion", "systemctl is-active salt-minion; systemctl is-enabled salt-minion; readlink -f /usr/bin/salt-minion")
-	// The package left the first start to cloud-init, so no minion with another id ever started.
+	// The first start was left to cloud-init, so no minion with another id ever started.
 	h.want("first", "cat /etc/salt/minion_id 2>/dev/null || sed -n 's/^id: //p' /etc/salt/minion")
 	h.want("0", "journalctl -u salt-minion -o cat | grep -c 'error' || true")
 	for state, want := range map[keys.State]string{keys.Accepted: "first", keys.Pending: "", keys.Rejected: "", keys.Denied: ""} {
@@ -97,6 +112,11 @@ func testCloudInit(t *testing.T, name string, keyPair bool) {
 	}
 	if keyPair {
 		h.want("600 root", "stat -c '%a %U' /etc/salt/pki/minion/minion.pem | sed 's/^400/600/'")
+	}
+
+	h.want("1", "journalctl -u salt-minion -o cat | grep -c '^Started'")
+	if name == "late" {
+		h.want("late", "[ /etc/salt/pki/minion/minion.pem -nt /run/cloud-init/result.json ] && echo late")
 	}
 
 	h.reboot("reboot")

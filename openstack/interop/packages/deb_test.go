@@ -4,6 +4,7 @@ package packages
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -79,6 +80,21 @@ func TestDebHost(t *testing.T) {
 	}
 	h.want("v"+second+"\nactive", `brine-minion --version | grep -o "v[0-9.]*[0-9]"; systemctl is-active salt-minion; dpkg --audit`)
 	m.awaitPing(t, "host-a")
+
+	// The minion starts again in its own process. systemd does not take that for a stop, which it would end by force.
+	const stack = "grep stack /proc/$(systemctl show -p MainPID --value salt-minion)/maps"
+	old := h.sh(stack)
+	if _, err := m.call(t, "host-a", "minion.restart", "systemd=False"); err != nil {
+		t.Error(err)
+	}
+	await(t, "the minion after its own restart", func() error {
+		if h.sh(stack) == old {
+			return errors.New("it is the same process image")
+		}
+		return nil
+	})
+	m.awaitPing(t, "host-a")
+	h.want("active\nrunning", "systemctl show -p ActiveState -p SubState --value salt-minion")
 
 	// Downgrade to the first version by a job of the minion itself: its return arrives.
 	v, err := m.call(t, "host-a", "cmd.run_all", "dpkg -i /root/first.deb", "python_shell=true", "-t", "60")
@@ -161,13 +177,14 @@ func TestDebMaster(t *testing.T) {
 	h.sh("apt-get purge -y brine-master salt-master; test ! -e /etc/salt/pki/master; test ! -e /etc/systemd/system/salt-master.service.d")
 }
 
-// TestDebHeat replaces brine-minion with brine-heat-minion, which keeps its configuration and keys, and back. It also
-// finds the sidecar's program where python3-brine-openstack installs it.
+// TestDebHeat replaces brine-minion with brine-heat-minion, that with brine-trove-minion, and back. All keep its
+// configuration and keys. It also finds the sidecar's program where python3-brine-openstack installs it.
 func TestDebHeat(t *testing.T) {
 	m := startMaster(t)
 	h := boot(t, "debheat", map[string]string{
 		"/root/minion.deb": built(t, "out/brine-minion_"+first+"-1_amd64.deb"),
 		"/root/heat.deb":   built(t, "out/brine-heat-minion_"+first+"-1_amd64.deb"),
+		"/root/trove.deb":  built(t, "out/brine-trove-minion_"+first+"-1_amd64.deb"),
 		"/root/python.deb": built(t, "out/python3-brine-openstack_"+first+"-1_amd64.deb"),
 	}, "touch /etc/cloud/cloud-init.disabled; rm -f /etc/apt/sources.list; rm -rf /etc/apt/sources.list.d")
 	h.sh("mkdir -p /etc/salt/minion.d; printf 'id: guest\n%%s' '%s' >/etc/salt/minion.d/site.conf; apt-get install -y /root/minion.deb", m.minionConf())
@@ -186,6 +203,13 @@ func TestDebHeat(t *testing.T) {
 	h.want("", `dpkg-query -W -f '${db:Status-Status}' brine-minion | grep -x installed || true`)
 	h.want("/usr/bin/heat-minion /usr/bin/heat-minion /usr/bin/heat-minion", "echo $(readlink -f /usr/bin/salt-call /usr/bin/os-collect-config /usr/bin/cfn-init)")
 	h.want("ok", "os-collect-config --version >/dev/null 2>&1 && echo ok")
+	h.sh("apt-get install -y /root/trove.deb")
+	m.awaitPing(t, "guest")
+	h.want("/usr/bin/trove-minion", "readlink -f /proc/$(systemctl show -p MainPID --value salt-minion)/exe")
+	h.want("/usr/bin/trove-minion /usr/bin/trove-minion", "echo $(readlink -f /usr/bin/salt-call /usr/bin/salt-minion)")
+	if v, err := m.call(t, "guest", "sys.list_functions", "trove"); err != nil || !strings.Contains(fmt.Sprint(v), "trove.") {
+		t.Errorf("sys.list_functions trove = %v %v", v, err)
+	}
 	h.sh("apt-get install -y /root/minion.deb")
 	m.awaitPing(t, "guest")
 	h.want("/usr/bin/brine-minion", "readlink -f /proc/$(systemctl show -p MainPID --value salt-minion)/exe")
@@ -193,7 +217,7 @@ func TestDebHeat(t *testing.T) {
 	h.sh("dpkg -i /root/python.deb")
 	h.want("/usr/lib/brine/brine-master", "python3 -c 'from brine_openstack import sidecar; print(sidecar.find_program())'")
 	h.want("v"+first, `/usr/lib/brine/brine-master --version | grep -o "v[0-9.]*[0-9]"`)
-	h.sh("apt-get purge -y python3-brine-openstack brine-minion brine-heat-minion; test ! -e /usr/lib/python3/dist-packages/brine_openstack; test ! -e /etc/salt/pki")
+	h.sh("apt-get purge -y python3-brine-openstack brine-minion brine-heat-minion brine-trove-minion; test ! -e /usr/lib/python3/dist-packages/brine_openstack; test ! -e /etc/salt/pki")
 }
 
 // start starts a job and returns its id.

@@ -237,3 +237,18 @@ func (h *host) want(want, script string) {
 
 // freePorts returns two ports for a master in a machine.
 func freePorts(t *testing.T) (pub, ret int) { return freeport.Port(t), freeport.Port(t) }
+
+// page returns the commands of a page in docs: the first block that begins with the given text, without indentation.
+func page(t *testing.T, name, begin string) string {
+	t.Helper()
+	text, err := os.ReadFile("../../../docs/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(text), "\n\n    "+begin)
+	if !found {
+		t.Fatalf("docs/%s has no block that begins with %q", name, begin)
+	}
+	block, _, _ := strings.Cut(begin+rest, "\n\n")
+	return strings.ReplaceAll(block, "\n    ", "\n")
+}

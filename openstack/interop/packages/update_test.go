@@ -109,8 +109,8 @@ func TestDebUpdate(t *testing.T) {
 
 	// Update through the unit that the timer starts.
 	u.add(second, built(t, "second/linux-amd64/brine-minion"))
-	h.sh("install -m 644 /root/root.json /etc/salt/update-root.json; printf 'update_enabled: true\nsource: %s\n' >/etc/salt/update.yaml\n"+
-		"systemctl enable --now brine-update.timer; systemctl start brine-update.service", u.at)
+	block := page(t, "update.md", "install -m 644 root.json")
+	h.sh("cd /root\n%s\nsystemctl start brine-update.service", strings.Replace(block, "https://updates.example.org/brine", u.at, 1))
 	version := `brine-minion --version | grep -o "v[0-9.]*[0-9]"`
 	state := func(want string) {
 		t.Helper()

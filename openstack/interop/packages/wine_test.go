@@ -208,11 +208,11 @@ func TestWineMaster(t *testing.T) {
 	}
 }
 
-// TestWineCore runs, built for Windows and under wine, the tests of code that reads from the network, of YAML, and of
-// keys. It skips tests that limit hostile input to half a second, and a file that wine does not remove.
+// TestWineCore runs, built for Windows and under wine, the tests of code that reads from the network, of YAML, of keys,
+// and of the service. It skips tests that limit hostile input to half a second, and a file that wine does not remove.
 func TestWineCore(t *testing.T) {
 	wine := wine(t)
-	packages := []string{"./protocol/payload", "./protocol/crypt", "./internal/python/yaml"}
+	packages := []string{"./protocol/payload", "./protocol/crypt", "./internal/python/yaml", "./cmd/internal/winservice"}
 	cmd := exec.CommandContext(t.Context(), "go", append([]string{"test", "-count=1", "-vet=off", "-short", "-p=1", "-skip=TestHostileDocuments|TestLoad$", "-timeout=20m", "-exec", wine}, packages...)...)
 	cmd.Dir = "../../.."
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=windows", "GOARCH=amd64", "GOFLAGS=-trimpath")
