@@ -165,27 +165,36 @@ func TestGrainsOfOneTenant(t *testing.T) {
 
 // TestKeyPairsTakeTurns: for one tenant one key pair is made at a time, so that its announcements keep one processor busy and not all.
 func TestKeyPairsTakeTurns(t *testing.T) {
-	b, _ := newBook(t)
-	known := bootstrap.Bootstrap{Masters: []string{"salt.example"}}
-	done, err := b.takeTurn(t.Context(), turn{"key pair", "blue"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for tenant, waits := range map[string]bool{"blue": true, "red": false, "": false} {
-		ctx, cancel := context.WithCancel(t.Context())
-		if waits {
-			cancel() // a turn that is free is not waited for
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := newBook(t)
+		known := bootstrap.Bootstrap{Masters: []string{"salt.example"}}
+		ensure := func(tenant string) error {
+			_, err := b.Ensure(t.Context(), Spec{ID: "m" + tenant, Tenant: tenant, KeyPair: true}, true, known)
+			return err
 		}
-		_, err := b.Ensure(ctx, Spec{ID: "m" + tenant, Tenant: tenant, KeyPair: true}, true, known)
-		cancel()
-		if errors.Is(err, context.Canceled) != waits || !waits && err != nil {
-			t.Errorf("%q: %v", tenant, err)
+		done, err := b.takeTurn(t.Context(), turn{"key pair", "blue"})
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	done()
-	if _, err := b.Ensure(t.Context(), Spec{ID: "mblue", Tenant: "blue", KeyPair: true}, true, known); err != nil {
-		t.Error(err)
-	}
+		blue := make(chan error, 1)
+		go func() { blue <- ensure("blue") }()
+		synctest.Wait()
+		select {
+		case err := <-blue:
+			t.Errorf("the second key pair of a tenant did not wait (error %v)", err)
+			blue <- err
+		default:
+		}
+		for _, tenant := range []string{"red", ""} {
+			if err := ensure(tenant); err != nil {
+				t.Errorf("%q: %v", tenant, err)
+			}
+		}
+		done()
+		if err := <-blue; err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 type stored interface{ store.Minions }
