@@ -26,8 +26,8 @@ const (
 )
 
 var (
-	// ErrTenantFull is wrapped by errors for a minion of a tenant that has Options.MaxTenant announced minions, or as
-	// many bytes of their grains as so many may have.
+	// ErrTenantFull is wrapped by errors for a minion of a tenant that has Options.MaxTenant announced minions, or
+	// whose grains exceed MaxTenant × 16 KiB.
 	ErrTenantFull = errors.New(
 		"its tenant has as many announced minions as it may (max_announced_tenant)")
 	// ErrLargeGrains is wrapped by errors for grains that are larger than those of one minion may be.
@@ -48,7 +48,7 @@ func (b *Book) fits(c counted, more int, bytes int64) error {
 	if more > 0 && c.n+more > b.MaxTenant {
 		return ErrTenantFull
 	}
-	most := int64(b.MaxTenant) * grainsShare
+	most := max(int64(b.MaxTenant)*grainsShare, maxGrains) // one minion may always have maxGrains
 	// guard: announcements-of-one-tenant TestGrainsOfOneTenant
 	if bytes > 0 && c.bytes+bytes > most {
 		return fmt.Errorf("%w: their grains have %d of %d bytes, these have %d more",

@@ -111,6 +111,23 @@ func TestLargeGrains(t *testing.T) {
 	}
 }
 
+// TestGrainsOfSmallTenant: the grains of one minion may be as large as those of any, however few minions a tenant may announce.
+func TestGrainsOfSmallTenant(t *testing.T) {
+	first, _ := newBook(t)
+	o := first.Options
+	o.MaxTenant = 2
+	b := New(o)
+	known := bootstrap.Bootstrap{Masters: []string{"salt.example"}}
+	spec := Spec{ID: "one", Tenant: "blue", Grains: map[string]any{"a": strings.Repeat("x", 255<<10)}}
+	if _, err := b.Ensure(t.Context(), spec, true, known); err != nil {
+		t.Error(err)
+	}
+	spec.ID = "two"
+	if _, err := b.Ensure(t.Context(), spec, true, known); !errors.Is(err, ErrTenantFull) {
+		t.Error("a second one:", err)
+	}
+}
+
 // TestGrainsOfOneTenant: the grains of a tenant's announced minions have a limit together, also when they are announced again with more;
 // other tenants keep theirs.
 func TestGrainsOfOneTenant(t *testing.T) {

@@ -259,6 +259,9 @@ func (s *Store) Forget(id string) {
 // ErrReplayed means that a request was accepted before, or may have been.
 var ErrReplayed = errors.New("request was seen before")
 
+// ErrClockBack is wrapped besides ErrReplayed if the request has an earlier time than the session remembers.
+var ErrClockBack = errors.New("the minion's clock jumped back")
+
 // Admit returns an error unless a verified request may be accepted. repeated is how often it came before, at most 255.
 func (e *Session) Admit(v protocol.Verified, window int64) (repeated int, err error) {
 	at, ok := v.Time()
@@ -274,8 +277,7 @@ func (e *Session) Admit(v protocol.Verified, window int64) (repeated int, err er
 	if ts < e.floor || ts < e.newest-window {
 		// It is old, or the minion's clock jumped back. A new session key makes the two distinguishable.
 		e.expired = true
-		return 0, fmt.Errorf("%w, or the minion's clock jumped back %d s", ErrReplayed,
-			e.newest-ts)
+		return 0, fmt.Errorf("%w, or %w %d s", ErrReplayed, ErrClockBack, e.newest-ts)
 	}
 	// guard: CVE-2024-38823 master:TestCVE_2024_38823_Replay
 	if _, dup := e.seen[nonce]; dup {

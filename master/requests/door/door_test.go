@@ -432,3 +432,46 @@ func TestReplaysApproveNoPeer(t *testing.T) {
 		t.Errorf("the minion got no pillar, or is not approved, %d times", approved)
 	}
 }
+
+// TestRequestsOfPeersApproveNoPeer: a recorded request that a peer master has accepted approves its sender at no master of the cluster.
+func TestRequestsOfPeersApproveNoPeer(t *testing.T) {
+	h := newHouse(t, nil)
+	h.seen = errSeen
+	body, _ := h.seal(t, object{"cmd": "good"})
+	approved := false
+	packed := h.door.Handle(transport.WithApprove(t.Context(), func() { approved = true }), "10.0.0.1:1", body, 4505)
+	if got, err := payload.Unmarshal(packed); err != nil || got != protocol.BadLoad {
+		t.Errorf("answer %v, %v", got, err)
+	}
+	if approved {
+		t.Error("the request approved its peer")
+	}
+}
+
+// TestRefusalsOfEachKind: a minion's replayed requests do not hide from the log that others are too old, or that its clock jumped back.
+func TestRefusalsOfEachKind(t *testing.T) {
+	h := newHouse(t, func(o *Options) { o.RequestTTL = 8 * time.Minute })
+	replayed, _ := h.seal(t, object{"cmd": "good"})
+	aged := func(age time.Duration) []byte {
+		e, _, err := h.minion.Pack(object{"cmd": "good"}, time.Now().Add(-age))
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := e.Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return body
+	}
+	h.send(t, "far:1", bytes.Clone(replayed))
+	for range 2 {
+		h.send(t, "far:1", bytes.Clone(replayed))
+		h.send(t, "far:1", aged(9*time.Minute))
+	}
+	h.send(t, "far:1", aged(7*time.Minute)) // the last one of this session key
+	for _, want := range []string{"request was seen before\"", "request is too old", "clock jumped back"} {
+		if n := strings.Count(h.log.String(), want); n != 1 {
+			t.Errorf("%d lines with %q:\n%s", n, want, h.log.String())
+		}
+	}
+}

@@ -86,11 +86,6 @@ func (d *Door) verifiedRequest(ctx context.Context, peer string, e protocol.Enve
 	if err != nil {
 		return d.refuse(ctx, peer, v, err)
 	}
-	// A recorded request proves nothing about the peer that sends it.
-	// guard: replay-approves TestReplaysApproveNoPeer instead: true
-	if fresh {
-		transport.Approve(ctx)
-	}
 	first, err := d.Peers.FirstTime(ctx, v)
 	if err != nil {
 		d.Log.Error("Request was not acknowledged", "minion", v.ID(), "fun", v.Cmd(), "peer", peer,
@@ -99,6 +94,11 @@ func (d *Door) verifiedRequest(ctx context.Context, peer string, e protocol.Enve
 	}
 	if !first {
 		return d.refuse(ctx, peer, v, sessions.ErrReplayed)
+	}
+	// A recorded request proves nothing about the peer that sends it, here or at a peer master.
+	// guard: replay-approves TestReplaysApproveNoPeer instead: true
+	if fresh {
+		transport.Approve(ctx)
 	}
 	d.Presence.Saw(v.ID(), time.Now())
 	defer d.Counts.CountRequest(v.Cmd(), time.Now())
@@ -114,13 +114,29 @@ func (d *Door) verifiedRequest(ctx context.Context, peer string, e protocol.Enve
 	return d.runRequest(ctx, v)
 }
 
-// refuse logs why a request was refused, once an hour for each minion: who recorded it may send it without end.
+// refuse logs why a request was refused, once an hour for each minion and kind of reason: a peer that recorded it may send it without end.
 func (d *Door) refuse(ctx context.Context, peer string, v protocol.Verified, err error) any {
 	// guard: replay-log-flood TestReplaysApproveNoPeer instead: level := slog.LevelWarn
-	level := d.hourly.Level(v.ID(), "request", slog.LevelWarn)
+	level := d.hourly.Level(v.ID(), refusal(err), slog.LevelWarn)
 	d.Log.Log(ctx, level, "Request refused", "minion", v.ID(), "fun", v.Cmd(), "peer", peer,
 		"err", err)
 	return protocol.BadLoad
+}
+
+// errOld is wrapped by errors for requests that are older than Options.RequestTTL.
+var errOld = errors.New("request is too old")
+
+// refusal returns the kind of reason for which a request was refused. Errors of one kind have different texts.
+func refusal(err error) string {
+	switch {
+	case errors.Is(err, sessions.ErrClockBack):
+		return "earlier request"
+	case errors.Is(err, sessions.ErrReplayed):
+		return "replayed request"
+	case errors.Is(err, errOld):
+		return "old request"
+	}
+	return "request"
 }
 
 // maxRepeats is how often a pillar request may come again unchanged. Stock sends a request three times by default
@@ -134,7 +150,7 @@ func (d *Door) checkFresh(s *sessions.Session, v protocol.Verified,
 	if at, ok := v.Time(); ok {
 		age := now.Sub(at)
 		if d.RequestTTL > 0 && age > d.RequestTTL {
-			return false, fmt.Errorf("request is %v old", age.Round(time.Second))
+			return false, fmt.Errorf("%w: %v", errOld, age.Round(time.Second))
 		}
 		if age.Abs() > 5*time.Minute {
 			d.tellSkew(v.ID(), age)

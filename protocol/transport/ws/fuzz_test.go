@@ -20,7 +20,7 @@ func FuzzConn(f *testing.F) {
 	f.Add([]byte("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"), []byte("ffffffffffffffff\r\n"))
 	f.Fuzz(func(t *testing.T, head, frames []byte) {
 		const limit = 1 << 16
-		c, err := upgradeConn(&recorded{r: io.MultiReader(bytes.NewReader(head), bytes.NewReader(frames))}, time.Second, time.Second)
+		c, err := upgradeConn(&recorded{r: io.MultiReader(bytes.NewReader(head), bytes.NewReader(frames))}, time.Second, time.Second, free)
 		if err != nil {
 			return
 		}

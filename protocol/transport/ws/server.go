@@ -81,6 +81,13 @@ func (k sink) Send(_ time.Duration, parts ...[]byte) error {
 // Close implements serve.Sink.
 func (k sink) Close() error { return k.c.stream.Close() }
 
+// upgrade upgrades a new connection to WebSocket. An unapproved peer pays for each ping.
+func (s *server) upgrade(c net.Conn) (*conn, error) {
+	// guard: ping-flood TestPingsArePaid instead: pay := func() bool { return true }
+	pay := func() bool { return s.Group.PayMessage(c) }
+	return upgradeConn(c, s.Options.ReadTimeout, s.Options.WriteTimeout, pay)
+}
+
 // subscriber is one connection of the publish side.
 type subscriber struct {
 	s      *server
@@ -92,7 +99,7 @@ type subscriber struct {
 
 func (s *server) acceptSubscriber(c net.Conn) (serve.Session, error) {
 	came := s.Roster.Expect()
-	k, err := upgradeConn(c, s.Options.ReadTimeout, s.Options.WriteTimeout)
+	k, err := s.upgrade(c)
 	if err != nil {
 		s.Roster.Arrived(came)
 		return nil, err
@@ -136,7 +143,7 @@ type requester struct {
 }
 
 func (s *server) acceptRequests(c net.Conn) (serve.Session, error) {
-	k, err := upgradeConn(c, s.Options.ReadTimeout, s.Options.WriteTimeout)
+	k, err := s.upgrade(c)
 	if err != nil {
 		return nil, err
 	}

@@ -15,11 +15,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/coder/websocket"
 
 	"github.com/brine-salt/brine/protocol/transport"
+	"github.com/brine-salt/brine/protocol/transport/internal/serve"
 	"github.com/brine-salt/brine/protocol/transport/transporttest"
 )
 
@@ -225,7 +227,7 @@ func TestOverhead(t *testing.T) {
 			first = "\x02\x85\x00\x00\x00\x00hello"
 		}
 		_, _ = request.Seek(0, io.SeekStart)
-		c, err := upgradeConn(&recorded{r: io.MultiReader(request, strings.NewReader(first), flood)}, time.Minute, time.Minute)
+		c, err := upgradeConn(&recorded{r: io.MultiReader(request, strings.NewReader(first), flood)}, time.Minute, time.Minute, free)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -247,7 +249,7 @@ func TestOverhead(t *testing.T) {
 		}
 		frames = append(frames, small(0x80, nil)...)
 		_, _ = request.Seek(0, io.SeekStart)
-		c, err := upgradeConn(&recorded{r: io.MultiReader(request, bytes.NewReader(frames))}, time.Minute, time.Minute)
+		c, err := upgradeConn(&recorded{r: io.MultiReader(request, bytes.NewReader(frames))}, time.Minute, time.Minute, free)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -270,4 +272,122 @@ func small(first byte, body []byte) []byte {
 		b = binary.BigEndian.AppendUint64([]byte{first, 0x80 | 127}, uint64(n))
 	}
 	return append(append(b, 0, 0, 0, 0), body...)
+}
+
+// free is for connections whose pings cost nothing.
+func free() bool { return true }
+
+// piped is one end of a net.Pipe that has an address.
+type piped struct{ net.Conn }
+
+func (piped) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 1} }
+
+// single is a listener with one connection.
+type single struct {
+	conns  chan net.Conn
+	closed chan struct{}
+}
+
+func (l *single) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+func (l *single) Close() error { close(l.closed); return nil }
+func (*single) Addr() net.Addr { return &net.TCPAddr{} }
+
+// TestPingsArePaid: each ping of an unapproved connection is charged to its address, not only the first one. Those of an approved one cost
+// nothing.
+func TestPingsArePaid(t *testing.T) {
+	const pings = 200
+	const price = 400 * time.Microsecond // 10 times the processor time for a message
+	run := func(t *testing.T, approved bool) (took time.Duration) {
+		synctest.Test(t, func(t *testing.T) {
+			o, err := transport.ServerOptions{Handler: func(context.Context, string, []byte) []byte { return nil }}.WithDefaults()
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := &server{&serve.Base{Options: o, Group: serve.NewGroup(o)}}
+			defer s.Group.Close()
+			l := &single{conns: make(chan net.Conn, 1), closed: make(chan struct{})}
+			s.Group.Accept(l, true, func(c net.Conn) (serve.Session, error) {
+				if approved {
+					s.Group.Vouch(c)
+				}
+				return s.acceptRequests(c)
+			}, handshakePrice)
+			client, far := net.Pipe()
+			defer client.Close()
+			l.conns <- piped{far}
+			go func() {
+				_, _ = io.WriteString(client, upgradeGet+"\r\n"+strings.Repeat("\x89\x80\x00\x00\x00\x00", pings))
+			}()
+			r := bufio.NewReader(client)
+			answer, err := http.ReadResponse(r, nil)
+			if err != nil || answer.StatusCode != http.StatusSwitchingProtocols {
+				t.Fatal(answer, err)
+			}
+			begin := time.Now()
+			pongs := make([]byte, 2*pings)
+			if _, err := io.ReadFull(r, pongs); err != nil || string(pongs) != strings.Repeat("\x8a\x00", pings) {
+				t.Fatalf("%q, %v", pongs, err)
+			}
+			took = time.Since(begin)
+		})
+		return took
+	}
+	if took := run(t, false); took < (pings-1)*price {
+		t.Errorf("%d pings of an unapproved connection took %v", pings, took)
+	}
+	if took := run(t, true); took != 0 {
+		t.Errorf("%d pings of an approved connection took %v", pings, took)
+	}
+}
+
+// paced is a reader that waits before each part.
+type paced struct{ parts [][]byte }
+
+func (p *paced) Read(b []byte) (int, error) {
+	if len(p.parts) == 0 {
+		return 0, io.EOF
+	}
+	if len(p.parts[0]) == 0 {
+		time.Sleep(overheadWindow)
+		p.parts = p.parts[1:]
+		return p.Read(b)
+	}
+	n := copy(b, p.parts[0])
+	if p.parts[0] = p.parts[0][n:]; len(p.parts[0]) == 0 {
+		if p.parts = p.parts[1:]; len(p.parts) > 0 && len(p.parts[0]) == 0 {
+			p.parts = p.parts[1:]
+			time.Sleep(overheadWindow)
+		}
+	}
+	return n, nil
+}
+
+// TestOverheadOfLongReads: bytes of a message that came before the window of the overhead began add nothing to what may come in it.
+func TestOverheadOfLongReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const size = 4 << 20
+		whole := small(0x82, bytes.Repeat([]byte("x"), size))
+		begun := whole[:len(whole)-1] // the window ends before the last byte
+		flood := &endless{frame: []byte("\x89\x80\x00\x00\x00\x00")}
+		c, err := upgradeConn(&recorded{r: io.MultiReader(strings.NewReader(upgradeGet+"\r\n"), &paced{[][]byte{begun, nil, whole[len(begun):]}}, flood)},
+			time.Minute, time.Minute, free)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if b, err := c.receive(size, nil); err != nil || len(b) != size {
+			t.Fatal(len(b), err)
+		}
+		_, err = c.receive(size, nil)
+		if most := 2*maxOverhead + size/overheadPart; !errors.Is(err, transport.ErrProtocol) || flood.read > most {
+			t.Errorf("%d bytes were read after the message, want at most %d, then %v", flood.read, most, err)
+		}
+	})
 }

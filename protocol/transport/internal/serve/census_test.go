@@ -223,12 +223,13 @@ func TestCharge(t *testing.T) {
 func TestFailuresArePaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := group(t, nil)
+		p := newPending(1000)
 		var last time.Duration
 		begin := time.Now()
 		for range 100 {
 			_, c := net.Pipe()
 			g.addConn(c, true)
-			g.runHandshake(c, func(net.Conn) (Session, error) { last = time.Since(begin); return nil, errors.New("no") }, HandshakePrice, func() {})
+			g.runHandshake(c, func(net.Conn) (Session, error) { last = time.Since(begin); return nil, errors.New("no") }, HandshakePrice, p, p.push(c))
 		}
 		if want := 99 * priceFactor * failurePrice; last != want {
 			t.Errorf("the last one began after %v, want %v", last, want)
@@ -241,6 +242,7 @@ func TestConnectionsArePaced(t *testing.T) {
 	for _, approved := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			g := group(t, nil)
+			p := newPending(1000)
 			begin := time.Now()
 			var last time.Duration
 			for range 100 {
@@ -248,12 +250,13 @@ func TestConnectionsArePaced(t *testing.T) {
 				g.addConn(c, true)
 				g.runHandshake(c, func(net.Conn) (Session, error) {
 					last = time.Since(begin)
-					return &session{await: func() error { return io.EOF }}, nil
-				}, HandshakePrice, func() {
-					if approved {
-						g.Vouch(c)
-					}
-				})
+					return &session{await: func() error { return io.EOF }, begin: func() error {
+						if approved {
+							g.Vouch(c)
+						}
+						return nil
+					}}, nil
+				}, HandshakePrice, p, p.push(c))
 			}
 			synctest.Wait()
 			want := 99 * priceFactor * HandshakePrice

@@ -60,7 +60,7 @@ func (q *debtors) pop() *unapproved {
 	return nil
 }
 
-// owes reports whether the address of a new connection has to pay for long for earlier messages.
+// owes reports whether the debt of a new connection's address exceeds shortDebt.
 func (g *Group) owes(c net.Conn) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -89,8 +89,8 @@ func (g *Group) popDebtor(q *debtors) net.Conn {
 	return nil
 }
 
-// admitDebtors starts the handshakes of debtors until the group is closed. What waits then is dropped by its handshake,
-// which fails at once.
+// admitDebtors starts the handshakes of debtors until the group is closed. Connections still queued then fail their
+// handshake and are dropped.
 func (g *Group) admitDebtors(q *debtors, hs Handshake, price time.Duration) {
 	slots := newPending(g.o.MaxHandshakes)
 	for closed := false; !closed; {

@@ -165,3 +165,30 @@ func TestDebtorsLoseTheirPlaces(t *testing.T) {
 		}
 	})
 }
+
+// TestGraceBeginsAfterPayment: a connection that had to wait because of a debt has as much time for its handshake as any other, also if the
+// debt is as long as that.
+func TestGraceBeginsAfterPayment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := group(t, func(o *transport.ServerOptions) { o.MaxHandshakes = 1 })
+		l := newHanded()
+		var done atomic.Int32
+		g.Accept(l, true, func(c net.Conn) (Session, error) {
+			select {
+			case <-c.(*silent).closed:
+				t.Errorf("%s was closed in its handshake", c.RemoteAddr())
+			case <-time.After(handshakeGrace / 2):
+				done.Add(1)
+			}
+			return c.(*silent).wait()
+		}, HandshakePrice)
+		g.owe("10.0.0.1/32", maxDebt)
+		g.owe("10.0.0.2/32", maxDebt)
+		l.conns <- newSilent("10.0.0.1:1")
+		l.conns <- newSilent("10.0.0.2:1")
+		time.Sleep(5 * time.Second)
+		if done.Load() != 2 {
+			t.Errorf("%d handshakes, want 2", done.Load())
+		}
+	})
+}

@@ -189,15 +189,19 @@ func (g *Group) awaitSlot(p *pending) {
 
 func (g *Group) startHandshake(c net.Conn, p *pending, hs Handshake, price time.Duration) {
 	el := p.push(c)
-	go g.runHandshake(c, hs, price, func() { p.remove(el) })
+	go g.runHandshake(c, hs, price, p, el)
 }
 
 // runHandshake runs in its own goroutine.
-func (g *Group) runHandshake(c net.Conn, hs Handshake, price time.Duration, done func()) {
+func (g *Group) runHandshake(c net.Conn, hs Handshake, price time.Duration, p *pending, el *list.Element) {
 	var s Session
 	err := net.ErrClosed
-	// Earlier messages from this address may have to be paid for first.
-	if wait := g.chargeConn(c, 0); wait == 0 || g.awaitPaid(c, wait) {
+	// Earlier messages from this address may have to be paid for first. The grace begins after that.
+	wait := g.chargeConn(c, 0)
+	if wait > 0 {
+		p.delay(el, wait)
+	}
+	if wait == 0 || g.awaitPaid(c, wait) {
 		if s, err = g.performHandshake(c, hs); err != nil {
 			price = max(price, failurePrice)
 		}
@@ -206,7 +210,7 @@ func (g *Group) runHandshake(c net.Conn, hs Handshake, price time.Duration, done
 		}
 		g.chargeConn(c, price)
 	}
-	done()
+	p.remove(el)
 	if err == nil {
 		err = c.SetDeadline(time.Time{})
 	}
@@ -266,7 +270,7 @@ func (g *Group) awaitMessage(c net.Conn, s Session) {
 // serveMessage serves one message.
 func (g *Group) serveMessage(c net.Conn, s Session) {
 	g.noteMessage(c)
-	if wait := g.chargeConn(c, messagePrice); wait > 0 && !g.awaitPaid(c, wait) {
+	if !g.PayMessage(c) {
 		g.awaitNext(c, s, net.ErrClosed)
 		return
 	}
@@ -493,6 +497,14 @@ func (g *Group) chargeConn(c net.Conn, price time.Duration) time.Duration {
 // Bytes charges an unapproved connection for n bytes of a large message. Later messages wait accordingly.
 func (g *Group) Bytes(c net.Conn, n int64) { g.chargeConn(c, time.Duration(n)*bytePrice) }
 
+// PayMessage charges an unapproved connection for a message, and waits until earlier messages of its address are paid
+// for. A transport calls it for messages that its library answers within Session.Serve, such as pings. It returns false
+// if the connection lost its place meanwhile, or the group stopped.
+func (g *Group) PayMessage(c net.Conn) bool {
+	wait := g.chargeConn(c, messagePrice)
+	return wait == 0 || g.awaitPaid(c, wait)
+}
+
 // Vouch marks the peer of c as approved: no new connection takes its place.
 func (g *Group) Vouch(c net.Conn) {
 	g.mu.Lock()
@@ -660,7 +672,7 @@ type pending struct {
 
 type shaking struct {
 	c     net.Conn
-	since time.Time
+	since time.Time // when its grace began, or begins
 }
 
 func newPending(most int) *pending { return &pending{max: most, freed: make(chan struct{}, 1)} }
@@ -678,8 +690,8 @@ func (p *pending) awaitRoom(ctx context.Context) (evicted net.Conn) {
 		for el := p.l.Front(); el != nil; el = el.Next() {
 			s := el.Value.(shaking)
 			if left := handshakeGrace - time.Since(s.since); left > 0 {
-				wait = left
-				break
+				wait = min(wait, left)
+				continue
 			}
 			if !hasUnread(s.c) {
 				p.l.Remove(el)
@@ -704,6 +716,13 @@ func (p *pending) push(c net.Conn) *list.Element {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.l.PushBack(shaking{c, time.Now()})
+}
+
+// delay has the grace of a handshake begin after wait.
+func (p *pending) delay(el *list.Element, wait time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	el.Value = shaking{el.Value.(shaking).c, time.Now().Add(wait)}
 }
 
 func (p *pending) remove(el *list.Element) {
