@@ -89,7 +89,7 @@ func limitRows() map[string][]string {
 	return map[string][]string{
 		"connections, both ports":                {serve + "reservePart", serve + "minReserve", serve + "maxReserve", serve + "httpPart", serve + "maxHTTP", serve + "ownTurn"},
 		"a request connection without a request": {serve + "silentRequests"},
-		"a handshake":                            {trans + "DefaultHandshakeTimeout", zeromq + "maxHandshake", trans + "DefaultMaxHandshakes", serve + "handshakeGrace"},
+		"a handshake":                            {trans + "DefaultHandshakeTimeout", zeromq + "maxHandshake", trans + "DefaultMaxHandshakes", trans + "DefaultMaxHandshakes", serve + "handshakeGrace"},
 		"messages up to 4 KiB":                   {trans + "FreeMessage", "1"},
 		"messages up to 64 KiB":                  {trans + "SmallMessage", "1", serve + "smallBudget", serve + "smallGrace"},
 		"larger messages":                        {"1", trans + "DefaultMaxMessage", trans + "DefaultMaxUnauthenticated", serve + "budgetGrace"},

@@ -38,5 +38,5 @@ func (p *Program) LogReload(old, now *conf.Config, suffix string) {
 }
 
 // LogBadReload logs that the configuration could not be reloaded. The error has several lines, as at the start: the
-// place of the mistake stands in a line of its own.
+// place of the mistake is on its own line.
 func (p *Program) LogBadReload(message string, err error) { p.Log.Error(message + ": " + err.Error()) }

@@ -188,3 +188,22 @@ func TestPresenceEvents(t *testing.T) {
 		<-ended
 	})
 }
+
+// TestPatience: silent minions that are not connected are awaited for a second, but not one that has just lost its connection.
+func TestPatience(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t, new(house), "a", "b")
+		n.Sender.Isolate = true
+		n.Presence.Saw("a", time.Now())
+		const usual = 10 * time.Second
+		if got := n.Patience([]any{"a", "b"}, usual, false); got != usual {
+			t.Errorf("%v for a minion between two connections, want %v", got, usual)
+		}
+		if got := n.Patience([]any{"b"}, usual, false); got != absentPatience {
+			t.Errorf("%v for an absent minion, want %v", got, absentPatience)
+		}
+		if got := n.Patience([]any{"b"}, usual, true); got != usual {
+			t.Errorf("%v with peer masters, want %v", got, usual)
+		}
+	})
+}

@@ -76,7 +76,8 @@ func (n *Network) Patience(ids []any, usual time.Duration, peers bool) time.Dura
 	if peers || n.Names.HasUnknown() {
 		return usual
 	}
-	here := n.Connected()
+	// A minion between two connections counts as connected.
+	here := n.Presence.Here(n.servers, time.Now(), true)
 	for _, id := range ids {
 		name, _ := id.(string)
 		if _, ok := here[name]; ok {

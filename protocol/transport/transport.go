@@ -168,8 +168,8 @@ type ServerOptions struct {
 	// for files and the HTTP interface.
 	MaxConnections int
 	// MaxHandshakes is how many connections of a port may be in their handshake. Further ones wait, and the oldest
-	// handshake is closed if it takes longer than a second. As many more may be in it whose addresses have used the
-	// processor too much and wait for that.
+	// handshake is closed if it takes longer than a second. The same number again is for connections whose
+	// address is in debt.
 	MaxHandshakes int
 	// HandshakeTimeout, ReadTimeout (for a message that has begun) and WriteTimeout (without progress) are
 	// deadlines.

@@ -26,8 +26,8 @@ func DefaultTotal(onDisk bool) int64 {
 	return memoryTotal
 }
 
-// room keeps the content of open orders within Limits.Total. A tenant may store more as long as it then has no more
-// than is free besides, so that tenants cannot keep the orders of the others from carrying anything.
+// room keeps the content of open orders within Limits.Total. A tenant may have as much as remains free
+// afterwards (of 4 GiB the first tenant 2, the second 1), so that some room is left for the orders of others.
 type room struct {
 	mu    sync.Mutex      // guards sizes
 	sizes map[string]size // by prefix; those of the last sizeLife, others may be missing

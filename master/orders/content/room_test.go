@@ -13,7 +13,7 @@ import (
 	"github.com/brine-salt/brine/master/store"
 )
 
-// TestContentIsShared: a tenant's orders may carry as much as is free besides, whatever they carry: half for the first, and there is room
+// TestContentIsShared: a tenant's orders may carry as much as remains free afterwards, whatever they carry: half for the first, and there is room
 // for more tenants. What has ended is free again.
 func TestContentIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
