@@ -57,8 +57,8 @@ func (d *Deliverer) Reserve(ctx context.Context, tenant string, more int) error 
 	return d.reserveIn(ctx, &d.backlog, d.opts.MaxUnfinished, more)
 }
 
-// tenantLimit returns how many deliveries of one tenant may be open. By default a tenant that
-// has as many as remain free is refused further orders. One order may exceed the limit, also that of all tenants together.
+// tenantLimit returns how many deliveries of one tenant may be open. By default a tenant that has as many as remain
+// free is refused further orders. One order may exceed the limit, also that of all tenants together.
 func (d *Deliverer) tenantLimit(ctx context.Context) (int, error) {
 	limit, most := d.opts.MaxUnfinishedTenant, d.opts.MaxUnfinished
 	if limit != 0 || most < 0 {
