@@ -20,8 +20,8 @@ import (
 	"github.com/brine-salt/brine/states/render"
 )
 
-// speed is what dnf says of a download, where errors have its output.
-var speed = regexp.MustCompile(`[0-9.]+ [kMG]?B/s \| +[0-9.]+ [kMG]?B +[0-9:]+`)
+// speed is what dnf says of a download, where errors have its output. The blanks around it depend on its length.
+var speed = regexp.MustCompile(` +[0-9.]+ [kMG]?B/s \| +[0-9.]+ [kMG]?B +[0-9:]+ *`)
 
 type outcome struct {
 	Value              any
@@ -119,7 +119,7 @@ func call(r *modules.Registry, e *modules.Env, c stockCase, pub map[string]any, 
 	if res.Err != nil {
 		o.Value, o.Retcode = nil, 0
 		o.ErrorType, o.Message = oracle.Exception(res.Err)
-		o.Message = speed.ReplaceAllString(o.Message, "a download")
+		o.Message = speed.ReplaceAllString(o.Message, " a download")
 	}
 	return o
 }

@@ -83,7 +83,7 @@ func startStock(t *testing.T) *stock {
 func (s *stock) call(t *testing.T, c stockCase, pub map[string]any, first bool) outcome {
 	t.Helper()
 	a := s.Ask(t, map[string]any{"fun": c.fun, "providers": c.providers, "grains": c.grains, "opts": c.opts, "args": c.args, "kwargs": c.kwargs, "pub": pub, "first": first})
-	o := outcome{Value: a.Value, ErrorType: a.Error, Message: speed.ReplaceAllString(a.Message, "a download"), Retcode: a.Retcode}
+	o := outcome{Value: a.Value, ErrorType: a.Error, Message: speed.ReplaceAllString(a.Message, " a download"), Retcode: a.Retcode}
 	if strings.HasPrefix(c.fun, "x509.") && (strings.HasSuffix(a.Error, "DeserializationError") || strings.HasSuffix(a.Error, "Password")) {
 		o.ErrorType = "SaltInvocationError" // which these exceptions of x509 are
 	}

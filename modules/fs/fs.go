@@ -15,6 +15,7 @@ import (
 	iofs "io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -82,7 +83,10 @@ func freeze(ctx context.Context, c *modules.Call) (any, error) {
 		err = modules.Errorf("cannot freeze %s: nothing would thaw it: %v", at, err)
 		return nil, errors.Join(err, remove(mark))
 	}
-	err = command(ctx, c, "sync", "-f", c.Path(at))
+	older, err := marksOf(c, at)
+	if err == nil {
+		err = command(ctx, c, "sync", "-f", c.Path(at))
+	}
 	if err == nil {
 		err = command(ctx, c, program, "--freeze", c.Path(at))
 	}
@@ -93,7 +97,19 @@ func freeze(ctx context.Context, c *modules.Call) (any, error) {
 		}
 		return nil, errors.Join(modules.Errorf("cannot freeze %s: %v", at, err), remove(mark))
 	}
-	return true, nil
+	if _, err := os.Lstat(mark); err != nil {
+		// The timer ended before the file system was frozen, so nothing else would thaw it.
+		err = modules.Errorf("cannot freeze %s within %d seconds", at, seconds)
+		return nil, errors.Join(err, command(context.WithoutCancel(ctx), c, program, "--unfreeze", c.Path(at)))
+	}
+	// It was not frozen before, so older marks are left from freezes that another program ended. Their timers must not
+	// end this one.
+	for _, m := range older {
+		if m != mark {
+			err = errors.Join(err, remove(m))
+		}
+	}
+	return err == nil, err
 }
 
 // check returns an error unless a file system is mounted there to which this minion does not write.
@@ -107,12 +123,38 @@ func check(ctx context.Context, c *modules.Call, at string) error {
 		return modules.Errorf("cannot freeze %s: no volume is mounted there", at)
 	}
 	cache, _ := c.Opt("cachedir").(string)
-	for _, dir := range [...]string{marks, cache} {
-		if path.IsAbs(dir) && mountOf(mounted, dir) == at {
-			return modules.Errorf("cannot freeze %s: the minion writes to %s", at, dir)
+	log, _ := c.Opt("log_file").(string)
+	for _, name := range [...]string{marks, cache, log} {
+		if path.IsAbs(name) && sameVolume(mounted, at, mountOf(mounted, resolve(c, name))) {
+			return modules.Errorf("cannot freeze %s: the minion writes to %s", at, name)
 		}
 	}
 	return nil
+}
+
+// resolve returns the path that a name leads to by symbolic links. What does not exist stays as it is.
+func resolve(c *modules.Call, name string) string {
+	name = path.Clean(name)
+	root, err := filepath.EvalSymlinks(c.Path("/"))
+	if err != nil {
+		return name
+	}
+	for dir, rest := name, ""; dir != "/"; dir, rest = path.Dir(dir), path.Join(path.Base(dir), rest) {
+		if real, err := filepath.EvalSymlinks(c.Path(dir)); err == nil {
+			return path.Join("/", strings.TrimPrefix(real, strings.TrimSuffix(root, "/")), rest)
+		}
+	}
+	return name
+}
+
+// sameVolume reports whether two mount points show the same file system. A bind mount has the device of the other one.
+func sameVolume(mounted map[string]any, a, b string) bool {
+	device := func(at string) string {
+		m, _ := mounted[at].(map[string]any)
+		text, _ := m["device"].(string)
+		return text
+	}
+	return a == b || device(a) != "" && strings.HasPrefix(device(a), "/") && device(a) == device(b)
 }
 
 // mountOf returns the mount point of the file system that has a path.
@@ -141,9 +183,11 @@ func writeMark(c *modules.Call, at string) (string, error) {
 	return f.Name(), nil
 }
 
+// startTimer starts the program that thaws the file system unless its mark is gone. It removes the mark first, so that
+// freeze, which looks for the mark afterwards, sees a timer that ended too early.
 func startTimer(ctx context.Context, c *modules.Call, at, mark string, seconds int64) error {
 	_, err := c.Cmd(ctx, modules.Command{Detach: true, Shell: "/bin/sh", Dir: "/",
-		Script: "sleep " + strconv.FormatInt(seconds, 10) + `; [ -e "$FS_MARK" ] && ` + program + ` --unfreeze "$FS_VOLUME"; rm -f "$FS_MARK"`,
+		Script: "sleep " + strconv.FormatInt(seconds, 10) + `; rm "$FS_MARK" && ` + program + ` --unfreeze "$FS_VOLUME"`,
 		Env:    []string{"FS_VOLUME=" + c.Path(at), "FS_MARK=" + mark}})
 	return err
 }

@@ -22,6 +22,7 @@ type host struct {
 	reg  *modules.Registry
 	fail map[string]string // output of programs that fail
 	runs []string
+	then func(line string) // called for each program
 }
 
 func newHost(t *testing.T) *host {
@@ -43,6 +44,9 @@ func newHost(t *testing.T) *host {
 			}
 		}
 		h.runs = append(h.runs, strings.TrimSpace(line))
+		if h.then != nil {
+			h.then(line)
+		}
 		if text, ok := h.fail[line[:strings.IndexByte(line+" ", ' ')]]; ok {
 			return modules.CommandResult{ExitCode: 1, Stderr: []byte(text + "\n")}, nil
 		}
@@ -50,7 +54,8 @@ func newHost(t *testing.T) *host {
 	})
 	h.reg = modules.NewRegistry(Module, &modules.Module{Name: "mount", Funcs: []modules.Def{
 		{Name: "active", Run: func(context.Context, *modules.Call) (any, error) {
-			return map[string]any{"/": map[string]any{}, "/srv/data": map[string]any{}}, nil
+			return map[string]any{"/": map[string]any{"device": "/dev/vda1"}, "/srv/data": map[string]any{"device": "/dev/vdb"},
+				"/mnt": map[string]any{"device": "/dev/vdb"}}, nil
 		}},
 	}})
 	return h
@@ -77,7 +82,7 @@ func TestFreeze(t *testing.T) {
 	if v, err := h.call(t, "freeze", "/srv/data/", int64(60)); v != true || err != nil {
 		t.Fatal(v, err)
 	}
-	want := []string{`timer: sleep 60; [ -e "$FS_MARK" ] && fsfreeze --unfreeze "$FS_VOLUME"; rm -f "$FS_MARK"`,
+	want := []string{`timer: sleep 60; rm "$FS_MARK" && fsfreeze --unfreeze "$FS_VOLUME"`,
 		"sync -f ROOT/srv/data", "fsfreeze --freeze ROOT/srv/data"}
 	if d := cmp.Diff(want, h.runs); d != "" {
 		t.Error(d)
@@ -112,9 +117,50 @@ func TestFreeze(t *testing.T) {
 	}
 }
 
+// TestLateFreeze: a file system that freezes after its timer has ended is thawed at once.
+func TestLateFreeze(t *testing.T) {
+	h := newHost(t)
+	h.then = func(line string) {
+		if strings.HasPrefix(line, "sync ") {
+			list, err := filepath.Glob(h.env.Path(marks) + "/*")
+			if err != nil || len(list) != 1 {
+				t.Fatal(list, err)
+			}
+			if err := os.Remove(list[0]); err != nil { // as the timer does
+				t.Fatal(err)
+			}
+		}
+	}
+	_, err := h.call(t, "freeze", "/srv/data", int64(2))
+	if err == nil || err.Error() != "cannot freeze /srv/data within 2 seconds" {
+		t.Errorf("error %v", err)
+	}
+	if d := cmp.Diff([]string{"fsfreeze --freeze ROOT/srv/data", "fsfreeze --unfreeze ROOT/srv/data"}, h.runs[2:]); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestOlderMark: the timer of a freeze that another program ended does not end the next freeze.
+func TestOlderMark(t *testing.T) {
+	h := newHost(t)
+	for range 2 {
+		if v, err := h.call(t, "freeze", "/srv/data"); v != true || err != nil || h.marks(t) != 1 {
+			t.Errorf("%v, %v, %d marks", v, err, h.marks(t))
+		}
+	}
+}
+
 // TestRefused: nothing runs for a file system that must not be frozen.
 func TestRefused(t *testing.T) {
 	h := newHost(t)
+	for _, dir := range []string{"/srv/data/cache", "/var"} {
+		if err := os.MkdirAll(h.env.Path(dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(h.env.Path("/srv/data/cache"), h.env.Path("/var/cache")); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		cache string
 		args  []any
@@ -124,6 +170,8 @@ func TestRefused(t *testing.T) {
 		{"", []any{"data"}, "mount_point must be an absolute path, not 'data'"},
 		{"", []any{"/"}, "cannot freeze /: the minion writes to /run/salt-fs"},
 		{"/srv/data/cache", []any{"/srv/data"}, "cannot freeze /srv/data: the minion writes to /srv/data/cache"},
+		{"/var/cache/minion", []any{"/srv/data"}, "cannot freeze /srv/data: the minion writes to /var/cache/minion"},
+		{"/mnt/cache", []any{"/srv/data"}, "cannot freeze /srv/data: the minion writes to /mnt/cache"},
 		{"", []any{"/srv/data", int64(0)}, "timeout must be 1 to 86400 seconds, not 0"},
 		{"", []any{"/srv/data", int64(86401)}, "timeout must be 1 to 86400 seconds, not 86401"},
 	} {

@@ -198,7 +198,7 @@ func TestVolumes(t *testing.T) {
 			[]string{"blockdev --getsize64 /dev/vdb ", "resize2fs /dev/vdb "}},
 		{"resize_fs", map[string]any{"volume_fstype": "xfs"}, map[string]any{"device_path": "/dev/vdb", "mount_point": "/var/lib/mysql"},
 			[]string{"blockdev --getsize64 /dev/vdb ", "xfs_growfs /var/lib/mysql "}},
-		{"pre_create_backup", nil, nil, []string{`sleep 600; [ -e "$FS_MARK" ] && fsfreeze --unfreeze "$FS_VOLUME"; rm -f "$FS_MARK"`,
+		{"pre_create_backup", nil, nil, []string{`sleep 600; rm "$FS_MARK" && fsfreeze --unfreeze "$FS_VOLUME"`,
 			"sync -f ROOT/var/lib/mysql ", "fsfreeze --freeze ROOT/var/lib/mysql "}},
 		{"post_create_backup", nil, nil, []string{"fsfreeze --unfreeze ROOT/var/lib/mysql "}},
 	} {

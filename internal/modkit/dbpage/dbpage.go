@@ -105,11 +105,11 @@ func PostgresDatabases(p Page, without []string) string {
 		" AND datname NOT IN (" + list(without, QuotePostgres) + ")" + p.after("datname", QuotePostgres) + " ORDER BY datname" + p.clause()
 }
 
-// PostgresGrants selects users with the databases on which the superuser has granted them all privileges: name, and name, encoding and
+// PostgresGrants selects users with the databases on which a superuser has granted them all privileges: name, and name, encoding and
 // collation of the database. The caller adds a condition and the order.
 const PostgresGrants = `SELECT u.usename AS "user", d.datname AS "name", d.encoding AS "encoding", d.datcollate AS "collate" FROM pg_catalog.pg_user u LEFT JOIN (` +
 	"SELECT datname, pg_encoding_to_char(encoding) AS encoding, datcollate, a.grantee FROM pg_catalog.pg_database, aclexplode(datacl) a " +
-	"WHERE datistemplate = false AND a.grantor = 'postgres'::regrole AND NOT a.is_grantable " +
+	"WHERE datistemplate = false AND a.grantor IN (SELECT oid FROM pg_catalog.pg_roles WHERE rolsuper) AND NOT a.is_grantable " +
 	"GROUP BY datname, pg_database.encoding, datcollate, a.grantee HAVING count(*) = 3) d ON d.grantee = u.usesysid "
 
 // PostgresUsers selects as PostgresGrants does, sorted by user and database. The page's limit is of users.

@@ -1,5 +1,6 @@
-// Package logpub publishes log files to a store: what a log has got since the last time, in parts of whole lines. Module logpub and
-// OpenStack Trove's agent use it.
+// Package logpub publishes log files to a store: what was appended to a log since the last time, in parts. A part ends
+// with the end of a line, except within a line of more than 4 KiB, and at the end of a file that ends within a line.
+// Module logpub and OpenStack Trove's agent use it.
 //
 // The store has the parts of a log, named by time and offset, and a metafile that says how much is published and which first line the
 // file had. A file that is shorter than that, or begins with another line, was rotated: it is published from its beginning, and its old
@@ -51,7 +52,7 @@ type Log struct {
 	Path       string // the file, or "" if there is none
 	Prefix     string // of the parts' names
 	Metafile   string // the metafile's name
-	Limit      int64  // size of a part in bytes; a longer line is a part by itself
+	Limit      int64  // size of a part in bytes
 	Now        func() time.Time
 
 	Exists          bool
@@ -175,7 +176,7 @@ func (l *Log) Discard(ctx context.Context, s Store) error {
 	return nil
 }
 
-// Publish stores what the log has got since the last time. A part is in memory at a time.
+// Publish stores what was appended to the log since the last time. A part is in memory at a time.
 func (l *Log) Publish(ctx context.Context, s Store) error {
 	if err := l.Refresh(ctx, s); err != nil {
 		return err

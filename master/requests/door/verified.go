@@ -114,7 +114,8 @@ func (d *Door) verifiedRequest(ctx context.Context, peer string, e protocol.Enve
 	return d.runRequest(ctx, v)
 }
 
-// refuse logs why a request was refused, once an hour for each minion and kind of reason: a peer that recorded it may send it without end.
+// refuse logs why a request was refused, once an hour for each minion and kind of reason: a peer that recorded it may
+// send it without end.
 func (d *Door) refuse(ctx context.Context, peer string, v protocol.Verified, err error) any {
 	// guard: replay-log-flood TestReplaysApproveNoPeer instead: level := slog.LevelWarn
 	level := d.hourly.Level(v.ID(), refusal(err), slog.LevelWarn)
