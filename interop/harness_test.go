@@ -511,7 +511,7 @@ func (b *bus) since(mark int) []event {
 	return slices.Clone(b.events[min(mark, len(b.events)):])
 }
 
-// last returns the newest event with a tag, or an empty event if there is none.
+// last returns the newest event with a tag, or an empty event without one.
 func (b *bus) last(tag string) event {
 	for _, e := range slices.Backward(b.since(0)) {
 		if e.Tag == tag {

@@ -24,7 +24,7 @@ import (
 // restCase is a request of rest_stock.yaml.
 type restCase struct {
 	Request string            `yaml:"request"` // method and path
-	As      string            `yaml:"as"`      // the user of the session; alice if empty, "nobody" for no session
+	As      string            `yaml:"as"`      // the user of the session; alice if empty, "nobody" without a session
 	Headers map[string]string `yaml:"headers"`
 	JSON    any               `yaml:"json"` // the body, as JSON
 	Form    string            `yaml:"form"` // the body, as a form

@@ -109,7 +109,7 @@ func asBytes(v any) []byte {
 	return b
 }
 
-// forge packs a request with another id than the minion's. where says whether the id is inside the encrypted load,
+// forge packs a request whose id is not the minion's. where says whether the id is inside the encrypted load,
 // outside it, or both.
 func forge(t *testing.T, m *minion, id any, where string, load map[string]any) map[string]any {
 	t.Helper()

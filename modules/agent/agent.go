@@ -17,7 +17,7 @@ const program = "brine-update"
 
 // Module is the module.
 var Module = &modules.Module{Name: "agent", Doc: "The minion's own process, and its updates.", Funcs: []modules.Def{
-	{Name: "diagnostics", Doc: "Return the version of the minion, and descriptors, threads and memory (in KiB) of its process.", Example: "salt '*' agent.diagnostics", Run: diagnostics},
+	{Name: "diagnostics", Doc: "Return the version of the minion, and of its process the size of the table of descriptors, threads and memory (in KiB).", Example: "salt '*' agent.diagnostics", Run: diagnostics},
 	{Name: "status", Doc: "Return what brine-update knows of this host.", Example: "salt '*' agent.status", Run: status},
 	{Name: "update", Doc: "Install a version of the minion, by default the newest one of the host's channel. The minion restarts when the job has returned.", Example: "salt '*' agent.update 1.2.3", Params: []modules.Param{{Name: "version", Optional: true}}, Run: update},
 }}

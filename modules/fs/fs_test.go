@@ -161,6 +161,11 @@ func TestRefused(t *testing.T) {
 	if err := os.Symlink(h.env.Path("/srv/data/cache"), h.env.Path("/var/cache")); err != nil {
 		t.Fatal(err)
 	}
+	h.env.Opts()["log_file"] = "/srv/data/log"
+	if _, err := h.call(t, "freeze", "/srv/data"); err == nil || err.Error() != "cannot freeze /srv/data: the minion writes to /srv/data/log" {
+		t.Errorf("a log file on the volume: %v", err)
+	}
+	delete(h.env.Opts(), "log_file")
 	for _, c := range []struct {
 		cache string
 		args  []any

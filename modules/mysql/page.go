@@ -38,23 +38,6 @@ func raise(err error) error {
 	return err
 }
 
-// readPage reads the arguments of a page.
-func readPage(c *modules.Call) (p dbpage.Page, err error) {
-	if c.Value("limit") != nil {
-		if p.Limit, err = c.Int("limit"); err != nil {
-			return p, err
-		}
-		if p.Limit < 1 {
-			return p, modules.Usagef("limit must be at least 1, not %d", p.Limit)
-		}
-	}
-	if v := c.Value("marker"); v != nil {
-		p.Marker = pytext.Str(v)
-	}
-	p.Include = c.Bool("include_marker")
-	return p, nil
-}
-
 // next returns the marker of the next page, or nil.
 func next(more bool, last string) any {
 	if more {
@@ -64,7 +47,7 @@ func next(more bool, last string) any {
 }
 
 func dbPage(ctx context.Context, c *modules.Call) (any, error) {
-	p, err := readPage(c)
+	p, err := dbpage.Read(c)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +67,7 @@ func dbPage(ctx context.Context, c *modules.Call) (any, error) {
 }
 
 func userPage(ctx context.Context, c *modules.Call) (any, error) {
-	p, err := readPage(c)
+	p, err := dbpage.Read(c)
 	if err != nil {
 		return nil, err
 	}

@@ -16,23 +16,6 @@ var (
 	ignoreParam        = modules.Param{Name: "ignore", Optional: true}
 )
 
-// readPage reads the arguments of a page.
-func readPage(c *modules.Call) (p dbpage.Page, err error) {
-	if c.Value("limit") != nil {
-		if p.Limit, err = c.Int("limit"); err != nil {
-			return p, err
-		}
-		if p.Limit < 1 {
-			return p, modules.Usagef("limit must be at least 1, not %d", p.Limit)
-		}
-	}
-	if v := c.Value("marker"); v != nil {
-		p.Marker = pytext.Str(v)
-	}
-	p.Include = c.Bool("include_marker")
-	return p, nil
-}
-
 // must returns the rows of a query. Where stock's functions return nothing, it returns an error with what psql says.
 func (p conn) must(ctx context.Context, c *modules.Call, query string) ([]map[string]any, error) {
 	ret, err := p.psql(ctx, c, "--command", copied(query))
@@ -54,7 +37,7 @@ func next(more bool, list []any) any {
 }
 
 func dbPage(ctx context.Context, c *modules.Call) (any, error) {
-	p, err := readPage(c)
+	p, err := dbpage.Read(c)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +54,7 @@ func dbPage(ctx context.Context, c *modules.Call) (any, error) {
 }
 
 func userPage(ctx context.Context, c *modules.Call) (any, error) {
-	p, err := readPage(c)
+	p, err := dbpage.Read(c)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,9 @@ package dbpage
 import (
 	"strconv"
 	"strings"
+
+	"github.com/brine-salt/brine/internal/python/pytext"
+	"github.com/brine-salt/brine/modules"
 )
 
 // A Page is a part of a listing that is sorted by name.
@@ -12,6 +15,23 @@ type Page struct {
 	Limit   int64  // rows of the page; 0 means no limit
 	Marker  string // the last name of the page before, or ""
 	Include bool   // the page begins with the marker
+}
+
+// Read reads the arguments of a page: limit, marker and include_marker.
+func Read(c *modules.Call) (p Page, err error) {
+	if c.Value("limit") != nil {
+		if p.Limit, err = c.Int("limit"); err != nil {
+			return p, err
+		}
+		if p.Limit < 1 {
+			return p, modules.Usagef("limit must be at least 1, not %d", p.Limit)
+		}
+	}
+	if v := c.Value("marker"); v != nil {
+		p.Marker = pytext.Str(v)
+	}
+	p.Include = c.Bool("include_marker")
+	return p, nil
 }
 
 // after returns the condition that skips the pages before.

@@ -49,7 +49,7 @@ const (
 type Log struct {
 	Name, Type string // for the metafile
 	File       string // the file's name for people and for the metafile
-	Path       string // the file, or "" if there is none
+	Path       string // the file; "" for a log without a file
 	Prefix     string // of the parts' names
 	Metafile   string // the metafile's name
 	Limit      int64  // size of a part in bytes

@@ -20,7 +20,7 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/mem"
 )
 
-// From the path number strangers on, FuzzBodies sends no token.
+// FuzzBodies sends no token with the paths from number strangers on.
 const strangers = 128
 
 // FuzzBodies: no body ends the interface or causes an internal error, with a token or without.
