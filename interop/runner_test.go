@@ -18,7 +18,7 @@ func TestRunners(t *testing.T) {
 	m := startStockMaster(t, "3007", "zeromq", "auto_accept: True\npillar_cache: True\nmine_functions:\n  test.ping: []\n")
 	write(t, m.dir+"/srv/sub/file.txt", "text\n")
 	write(t, m.dir+"/macs", "08-00-27-13-69-77\n080027136978\n")
-	conf := m.minion(t, "web1", "mine_functions:\n  test.arg: [1]\n")
+	conf := m.minion(t, "web1", "mine_functions:\n  test.arg: [1]\ngrains:\n  order: {web: 1, app: 2, db: {z: 1, a: 2}}\n")
 	mark := m.bus.mark()
 	start(t, ours("salt-minion"), "-c", conf)
 	m.bus.wait(mark, "salt/minion/web1/start")
@@ -69,6 +69,7 @@ func TestRunners(t *testing.T) {
 		{"jobs.lookup_jid", jid}, {"--out", "json", "--out-indent", "-1", "manage.up", "tgt=nobody"}, {"no.such"}, {"test.arg", "a", "b=c"}, {"--quiet", "manage.up"},
 		{"--out", "yaml", "fileserver.envs"}, {"-d", "no.such"}, {"jobs.print_job", jid},
 		{"network.wollist", m.dir + "/macs", "127.255.255.255"}, {"test.sleep", "0.2"}, {"test.sleep", "s_time=1"}, {"test.stdout_print"}, {"test.stream"},
+		{"cache.grains", "web1"}, {"cache.pillar", "web1"}, {"--out", "json", "cache.grains", "web1"}, // in the order of the minion
 	} {
 		run := func(program string) (string, int) {
 			return output(t, program, append([]string{"-c", m.dir + "/etc"}, args...)...)

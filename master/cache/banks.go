@@ -7,12 +7,9 @@ package cache
 var banks = [...]string{"grains", "pillar", "mine"}
 
 // copyTo writes the copy in one of 3008's banks. It does nothing for a cache in memory or in a database.
-func (c *Cache) copyTo(bank, id string, m map[string]any) error {
+func (c *Cache) copyTo(bank, id string, m any) error {
 	if c.dir == nil {
 		return nil
-	}
-	if m == nil {
-		m = map[string]any{}
 	}
 	b, err := pack(m)
 	if err != nil {

@@ -32,9 +32,32 @@ const (
 	mineFile = "mine.p"
 )
 
-// Data is the data of a minion's last pillar request.
+// Data is the data of a minion's last pillar request. A part that is missing is nil.
 type Data struct {
 	Grains, Pillar map[string]any
+}
+
+// Ordered returns the data with its keys sorted.
+func (d Data) Ordered() (o Ordered) {
+	o.Grains, _ = payload.Ordered(d.Grains)
+	o.Pillar, _ = payload.Ordered(d.Pillar)
+	return o
+}
+
+// Ordered is [Data] in the key order of the minion's grains and of the pillar files. Runners show it in this order, and
+// pillar files see it, as with a stock master.
+type Ordered struct {
+	Grains, Pillar payload.OrderedMap
+}
+
+// Plain returns the data without its order. Top-level keys that are not strings are left out.
+func (o Ordered) Plain() Data { return Data{plain(o.Grains), plain(o.Pillar)} }
+
+func plain(m payload.OrderedMap) map[string]any {
+	if m == nil {
+		return nil
+	}
+	return payload.PlainMap(m.Map())
 }
 
 // Cache holds the data of many minions. Its methods are safe for concurrent use. Invalid ids have no data.
@@ -194,8 +217,15 @@ func (c *Cache) shared(id, file string) (map[string]any, int64, error) {
 }
 
 // Store stores a minion's grains and pillar.
-func (c *Cache) Store(id string, d Data) error {
-	err := c.write(id, dataFile, map[string]any{"grains": d.Grains, "pillar": d.Pillar})
+func (c *Cache) Store(id string, d Ordered) error {
+	entry := map[string]any{"grains": nil, "pillar": nil}
+	if d.Grains != nil {
+		entry["grains"] = d.Grains
+	}
+	if d.Pillar != nil {
+		entry["pillar"] = d.Pillar
+	}
+	err := c.write(id, dataFile, entry)
 	if err == nil {
 		err = c.copyTo("grains", id, d.Grains)
 	}
@@ -210,18 +240,24 @@ func (c *Cache) Store(id string, d Data) error {
 
 // Data returns a minion's data; ok is false if it is missing or unreadable.
 func (c *Cache) Data(id string) (d Data, ok bool) {
-	m, err := c.read(id, dataFile)
-	if err != nil || m == nil {
-		return Data{}, false
-	}
-	return dataOf(m), true
+	o, ok := c.Ordered(id)
+	return o.Plain(), ok
 }
 
-// dataOf returns the data in an entry.
-func dataOf(m map[string]any) (d Data) {
-	d.Grains, _ = payload.Map(payload.Plain(m["grains"]))
-	d.Pillar, _ = payload.Map(payload.Plain(m["pillar"]))
-	return d
+// Ordered is Data in its order.
+func (c *Cache) Ordered(id string) (o Ordered, ok bool) {
+	m, err := c.read(id, dataFile)
+	if err != nil || m == nil {
+		return Ordered{}, false
+	}
+	return orderedOf(m), true
+}
+
+// orderedOf returns the data in an entry.
+func orderedOf(m map[string]any) (o Ordered) {
+	o.Grains, _ = payload.Ordered(m["grains"])
+	o.Pillar, _ = payload.Ordered(m["pillar"])
+	return o
 }
 
 // Mine returns a minion's mine by function, with maps as payload.OrderedMap. The map is never nil and belongs

@@ -44,7 +44,7 @@ func TestData(t *testing.T) {
 		}
 		want := cache.Data{Grains: map[string]any{"os": "Debian", "n": int64(3)},
 			Pillar: map[string]any{"secret": []any{"x"}}}
-		if err := c.Store("m", want); err != nil {
+		if err := c.Store("m", want.Ordered()); err != nil {
 			t.Fatal(err)
 		}
 		got, ok := c.Data("m")
@@ -59,6 +59,35 @@ func TestData(t *testing.T) {
 		}
 		if _, ok := c.Data("m"); ok {
 			t.Fatal("forgotten data is back")
+		}
+	})
+}
+
+// TestOrder: grains and pillar keep their order at every depth, and after a part was removed.
+func TestOrder(t *testing.T) {
+	both(t, func(t *testing.T, c *cache.Cache) {
+		inner := payload.OrderedMap{{Key: "z", Value: "1"}, {Key: "a", Value: []any{payload.OrderedMap{{Key: "y", Value: nil}, {Key: "b", Value: nil}}}}}
+		want := cache.Ordered{Grains: payload.OrderedMap{{Key: "os", Value: "Debian"}, {Key: "faces", Value: inner}, {Key: "id", Value: "m"}},
+			Pillar: payload.OrderedMap{{Key: "web", Value: inner}, {Key: "app", Value: int64(2)}}}
+		for range 2 {
+			if err := c.Store("m", want); err != nil {
+				t.Fatal(err)
+			}
+			got, ok := c.Ordered("m")
+			if d := cmp.Diff(want, got); d != "" || !ok {
+				t.Fatal(ok, d)
+			}
+			r := c.Reader([]string{"m"})
+			if got, ok = r.Ordered("m"); !ok || cmp.Diff(want, got) != "" || r.Err() != nil {
+				t.Fatal(ok, cmp.Diff(want, got), r.Err())
+			}
+			if d, _ := c.Data("m"); d.Grains["faces"].(map[string]any)["z"] != "1" || (d.Pillar == nil) != (want.Pillar == nil) {
+				t.Fatal(d)
+			}
+			want.Pillar = nil
+		}
+		if _, ok := c.Ordered("other"); ok {
+			t.Error("data from nowhere")
 		}
 	})
 }
@@ -108,7 +137,7 @@ func TestBanks(t *testing.T) {
 	}
 	all := func() []any { return []any{bank("grains"), bank("pillar"), bank("mine")} }
 	entry := func(k string) any { return map[string]any{k: int64(1)} }
-	if err := c.Store("m", cache.Data{Grains: map[string]any{"g": int64(1)}}); err != nil {
+	if err := c.Store("m", cache.Data{Grains: map[string]any{"g": int64(1)}}.Ordered()); err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff([]any{entry("g"), map[string]any{}, nil}, all()); d != "" {
@@ -116,7 +145,7 @@ func TestBanks(t *testing.T) {
 	}
 	os.RemoveAll(filepath.Join(dir, "pillar")) // as salt-run cache.flush does with a bank
 	if err := c.Store("m", cache.Data{Grains: map[string]any{"h": int64(1)},
-		Pillar: map[string]any{"p": int64(1)}}); err != nil {
+		Pillar: map[string]any{"p": int64(1)}}.Ordered()); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.ChangeMine("m", func(m map[string]any) bool { m["f"] = int64(1); return true }); err != nil {
@@ -141,7 +170,7 @@ func TestLimitsAndDamage(t *testing.T) {
 	}
 	defer c.Close()
 	big := map[string]any{"x": strings.Repeat("y", cache.MaxEntry)}
-	if err := c.Store("m", cache.Data{Grains: big}); err == nil {
+	if err := c.Store("m", cache.Data{Grains: big}.Ordered()); err == nil {
 		t.Fatal("an entry over the limit was stored")
 	}
 	os.MkdirAll(filepath.Join(dir, "minions", "m"), 0o700)
@@ -149,7 +178,7 @@ func TestLimitsAndDamage(t *testing.T) {
 	if _, ok := c.Data("m"); ok {
 		t.Fatal("garbage was taken")
 	}
-	if err := c.Store("m", cache.Data{}); err != nil {
+	if err := c.Store("m", cache.Ordered{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, ok := c.Data("m"); !ok {
@@ -166,7 +195,7 @@ func TestCVE_2025_22238_CacheTraversal(t *testing.T) {
 	}
 	defer c.Close()
 	for _, id := range []string{"..", "../x", "a/b", "", ".", "a\x00", `..\x`} {
-		if c.Store(id, cache.Data{}) == nil || c.Delete(id) == nil ||
+		if c.Store(id, cache.Ordered{}) == nil || c.Delete(id) == nil ||
 			c.ChangeMine(id, func(map[string]any) bool { return true }) == nil {
 			t.Errorf("%q was taken", id)
 		}

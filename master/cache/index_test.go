@@ -99,7 +99,7 @@ func TestParts(t *testing.T) {
 					err = c.Delete(id)
 				}
 				if err == nil && r.IntN(4) > 0 {
-					err = c.Store(id, cache.Data{Grains: some(), Pillar: some()})
+					err = c.Store(id, cache.Data{Grains: some(), Pillar: some()}.Ordered())
 				}
 				if err != nil {
 					t.Fatal(err)
@@ -139,7 +139,7 @@ func TestPartsAreBounded(t *testing.T) {
 			for k := range 18 {
 				g[fmt.Sprintf("k%d", k)] = id
 			}
-			if err := a.Store(id, cache.Data{Grains: g}); err != nil {
+			if err := a.Store(id, cache.Data{Grains: g}.Ordered()); err != nil {
 				t.Fatal(err)
 			}
 			ids = append(ids, id)

@@ -90,14 +90,20 @@ func (r *Reader) Data(id string) (Data, bool) {
 	if r.parts != nil {
 		return r.partsOf(id)
 	}
+	o, ok := r.Ordered(id)
+	return o.Plain(), ok
+}
+
+// Ordered is Cache.Ordered. A Reader of some keys does not have it.
+func (r *Reader) Ordered(id string) (Ordered, bool) {
 	if r.c.db == nil {
-		return r.c.Data(id)
+		return r.c.Ordered(id)
 	}
 	m := r.entry(id)
 	if m == nil {
-		return Data{}, false
+		return Ordered{}, false
 	}
-	return dataOf(m), true
+	return orderedOf(m), true
 }
 
 // Mine is Cache.Mine.

@@ -159,7 +159,7 @@ func TestStockRules(t *testing.T) {
 	}
 	defer known.Close()
 	for _, id := range []string{"web1", "db1"} {
-		if err := known.Store(id, cache.Data{Grains: map[string]any{"os": "Debian"}}); err != nil {
+		if err := known.Store(id, cache.Data{Grains: map[string]any{"os": "Debian"}}.Ordered()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -86,16 +86,7 @@ func (r *Roots) Ordered(ctx context.Context, q Request) (payload.OrderedMap, err
 
 // Compile is Pillar with the values that templates use.
 func (r *Roots) Compile(ctx context.Context, q Request) (*pyobj.Dict, error) {
-	in := pillar.Request{ID: q.ID, Grains: q.Grains, Saltenv: q.Saltenv, Pillarenv: q.Pillarenv,
-		Extra: q.Extra}
-	if q.GrainsOrder != nil {
-		in.GrainsOrder = &pyobj.Dict{}
-		for _, p := range q.GrainsOrder {
-			if inside := pyobj.Order(pyobj.From(p.Value)); inside != nil {
-				_ = in.GrainsOrder.Set(p.Key, inside) // cannot fail: p.Key is a key
-			}
-		}
-	}
+	in := compilerRequest(q)
 	if len(q.Override) > 0 {
 		in.Override, _ = pyobj.From(q.Override).(*pyobj.Dict)
 		if q.OverrideOrder != nil {
@@ -105,11 +96,26 @@ func (r *Roots) Compile(ctx context.Context, q Request) (*pyobj.Dict, error) {
 	return r.compiler.Compile(ctx, in)
 }
 
+// compilerRequest returns a request without the pillar of a command.
+func compilerRequest(q Request) pillar.Request {
+	in := pillar.Request{ID: q.ID, Grains: q.Grains, Saltenv: q.Saltenv, Pillarenv: q.Pillarenv,
+		Extra: q.Extra}
+	if q.GrainsOrder == nil {
+		return in
+	}
+	in.GrainsOrder = &pyobj.Dict{}
+	for _, p := range q.GrainsOrder {
+		if inside := pyobj.Order(pyobj.From(p.Value)); inside != nil {
+			_ = in.GrainsOrder.Set(p.Key, inside) // cannot fail: p.Key is a key
+		}
+	}
+	return in
+}
+
 // Top returns the merged top files for a minion (environments, targets and their pillar files) and the errors
 // in them.
 func (r *Roots) Top(ctx context.Context, q Request) (map[string]any, []string, error) {
-	top, errs, err := r.compiler.Top(ctx,
-		pillar.Request{ID: q.ID, Grains: q.Grains, Saltenv: q.Saltenv, Pillarenv: q.Pillarenv})
+	top, errs, err := r.compiler.Top(ctx, compilerRequest(q))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -213,16 +213,12 @@ func saltTagRefused(id string, parts []string) string {
 
 // takeGrains merges the grains of a start event (start_event_grains) into the cached grains of the minion.
 func (e *Events) takeGrains(v protocol.Verified) {
-	grains, ok := payload.Map(v.Load()["grains"])
+	grains, ok := payload.Ordered(v.Load()["grains"])
 	if !ok || len(grains) == 0 || e.Forget {
 		return
 	}
-	d, _ := e.Cache.Data(v.ID())
-	if d.Grains == nil {
-		d.Grains = make(map[string]any, len(grains))
-	}
-	maps.Copy(d.Grains, grains)
-	d.Grains["id"] = v.ID()
+	d, _ := e.Cache.Ordered(v.ID())
+	d.Grains = payload.Merge(d.Grains, grains).Set("id", v.ID())
 	if err := e.Cache.Store(v.ID(), d); err != nil {
 		e.Log.Warn("Cannot remember grains", "minion", v.ID(), "err", err)
 	}

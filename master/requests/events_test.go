@@ -102,7 +102,7 @@ func TestEvents(t *testing.T) {
 // TestStartEvents: a start event updates the grains and reports that the minion is connected.
 func TestStartEvents(t *testing.T) {
 	e, _ := newEvents(t, EventOptions{})
-	if err := e.Cache.Store("m", cache.Data{Grains: object{"os": "old", "kept": "x"}}); err != nil {
+	if err := e.Cache.Store("m", cache.Data{Grains: object{"os": "old", "kept": "x"}}.Ordered()); err != nil {
 		t.Fatal(err)
 	}
 	r := requesttest.NewSender(t)
@@ -114,6 +114,9 @@ func TestStartEvents(t *testing.T) {
 	d, _ := e.Cache.Data("m")
 	if diff := cmp.Diff(object{"os": "new", "kept": "x", "id": "m"}, d.Grains); diff != "" {
 		t.Error(diff)
+	}
+	if o, _ := e.Cache.Ordered("m"); cmp.Diff([]any{"kept", "os", "id"}, keysOf(o.Grains)) != "" {
+		t.Error(o.Grains)
 	}
 	if x, err := e.Minions.Minion(t.Context(), "m"); err != nil || x.Spec["fetch"] != true || x.Spec["journal"] != false ||
 		!x.Joined {

@@ -308,7 +308,7 @@ func TestRevocation(t *testing.T) {
 			if err := ks.Preseed(id, requesttest.Key().Public().Text()); err != nil {
 				t.Fatal(err)
 			}
-			if err := c.Store(id, cache.Data{Grains: object{"x": "y"}}); err != nil {
+			if err := c.Store(id, cache.Data{Grains: object{"x": "y"}}.Ordered()); err != nil {
 				t.Fatal(err)
 			}
 		}

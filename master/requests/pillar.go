@@ -87,7 +87,9 @@ func (p *Pillar) fetchPillar(ctx context.Context, v protocol.Verified) payload.O
 	p.Clones.AsksPillar(v.ID(), grains)
 	r := pillar.Request{ID: v.ID(), Grains: grains, Saltenv: fields.Text(load, "saltenv"),
 		Pillarenv: fields.Text(load, "pillarenv")}
-	r.GrainsOrder, _ = load["grains"].(payload.OrderedMap)
+	if order, ok := payload.Ordered(load["grains"]); ok {
+		r.GrainsOrder = order.Set("id", v.ID())
+	}
 	override := load["pillar_override"]
 	r.Override, _ = payload.Map(payload.Plain(override))
 	r.OverrideOrder, _ = override.(payload.OrderedMap)
@@ -99,8 +101,8 @@ func (p *Pillar) fetchPillar(ctx context.Context, v protocol.Verified) payload.O
 	}
 	// Only the minion's own pillar is cached. Additions by a request or an order must not make the minion match
 	// a target.
-	// guard: pillar-override master:TestPillarOverrideIsNoMembership instead: p.rememberMinion(v.ID(), grains, pillar.MergeOrdered(data, r.Override))
-	p.rememberMinion(v.ID(), grains, data)
+	// guard: pillar-override master:TestPillarOverrideIsNoMembership instead: p.rememberMinion(v.ID(), r.GrainsOrder, pillar.MergeOrdered(data, r.Override))
+	p.rememberMinion(v.ID(), r.GrainsOrder, data)
 	data = p.withOrders(ctx, v.ID(), data)
 	if len(r.Override) > 0 {
 		data = pillar.MergeOrdered(data, override)
@@ -186,13 +188,13 @@ func plainPillar(data payload.OrderedMap) map[string]any {
 }
 
 // rememberMinion caches grains and pillar for targeting.
-func (p *Pillar) rememberMinion(id string, grains map[string]any, data payload.OrderedMap) {
+func (p *Pillar) rememberMinion(id string, grains, data payload.OrderedMap) {
 	if p.Forget {
 		return
 	}
-	d := cache.Data{Grains: grains}
+	d := cache.Ordered{Grains: grains}
 	if !p.ForgetPillar {
-		d.Pillar = plainPillar(data)
+		d.Pillar = data
 	}
 	if err := p.Cache.Store(id, d); err != nil {
 		p.Log.Warn("Cannot remember grains and pillar", "minion", id, "err", err)

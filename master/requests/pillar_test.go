@@ -143,6 +143,30 @@ func TestPillarThatFails(t *testing.T) {
 	}
 }
 
+// TestGrainsKeepTheirOrder: the master remembers grains in the order in which the minion sent them, and pillar files see
+// them so.
+func TestGrainsKeepTheirOrder(t *testing.T) {
+	p, own, _ := newPillar(t)
+	faces := payload.OrderedMap{{Key: "lo", Value: "::"}, {Key: "eth1", Value: "b"}, {Key: "eth0", Value: "a"}}
+	grains := payload.OrderedMap{{Key: "id", Value: "forged"}, {Key: "faces", Value: faces}, {Key: "cpus", Value: int64(2)}}
+	p.fetchPillar(t.Context(), requesttest.NewSender(t).From("a", object{"grains": grains}))
+	want := payload.OrderedMap{{Key: "id", Value: "a"}, {Key: "faces", Value: faces}, {Key: "cpus", Value: int64(2)}}
+	if d, _ := p.Cache.Ordered("a"); cmp.Diff(want, d.Grains) != "" {
+		t.Error(cmp.Diff(want, d.Grains))
+	}
+	if d := cmp.Diff(want, own.asked.GrainsOrder); d != "" {
+		t.Error(d)
+	}
+}
+
+// keysOf returns the keys of a map in their order.
+func keysOf(m payload.OrderedMap) (out []any) {
+	for _, p := range m {
+		out = append(out, p.Key)
+	}
+	return out
+}
+
 // TestPillarIsForgotten: what is not to be remembered is not.
 func TestPillarIsForgotten(t *testing.T) {
 	p, _, _ := newPillar(t)

@@ -53,7 +53,7 @@ func newHost(t *testing.T) (*host.Host, *[]fired) {
 		},
 	}
 	for _, id := range []string{"web1", "web2"} {
-		if err := c.Store(id, cache.Data{Grains: map[string]any{"id": id}, Pillar: map[string]any{"p": id}}); err != nil {
+		if err := c.Store(id, cache.Data{Grains: map[string]any{"id": id}, Pillar: map[string]any{"p": id}}.Ordered()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -205,7 +205,7 @@ func TestBanksOfADatabase(t *testing.T) {
 	defer db.Close()
 	h.Cache = cache.OpenShared(db)
 	for _, id := range []string{"web1", "web2"} {
-		if err := h.Cache.Store(id, cache.Data{Grains: map[string]any{"id": id}, Pillar: map[string]any{"p": id}}); err != nil {
+		if err := h.Cache.Store(id, cache.Data{Grains: map[string]any{"id": id}, Pillar: map[string]any{"p": id}}.Ordered()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -359,19 +359,20 @@ func (f funcs) wakeMinions(c *modules.Call, wake func(mac string) error) (any, e
 	woken := []any{}
 	known := f.Cache.Reader(ids)
 	for _, id := range ids {
-		d, ok := known.Data(id)
+		d, ok := known.Ordered(id)
 		if !ok {
 			continue
 		}
-		faces, ok := payload.Map(d.Grains["hwaddr_interfaces"])
+		all, _ := d.Grains.Get("hwaddr_interfaces")
+		faces, ok := payload.Ordered(all)
 		if !ok {
 			return nil, &modules.PythonError{Type: "KeyError", Msg: "'hwaddr_interfaces'"}
 		}
-		for _, name := range slices.Sorted(maps.Keys(faces)) {
-			if name == "lo" {
+		for _, face := range faces {
+			if face.Key == "lo" {
 				continue
 			}
-			mac, _ := faces[name].(string)
+			mac, _ := face.Value.(string)
 			mac = strings.TrimSpace(mac)
 			if err := wake(mac); err != nil {
 				return nil, err

@@ -73,7 +73,7 @@ func benchmarkExpected(b *testing.B, n int) {
 				if err := f.Keys.Preseed(id, pem); err != nil {
 					b.Fatal(err)
 				}
-				if err := f.Cache.Store(id, cache.Data{Grains: g, Pillar: map[string]any{"a": "b"}}); err != nil {
+				if err := f.Cache.Store(id, cache.Data{Grains: g, Pillar: map[string]any{"a": "b"}}.Ordered()); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -29,7 +29,7 @@ func TestGrowth(t *testing.T) {
 				t.Fatal(err)
 			}
 			d := cache.Data{Grains: map[string]any{"id": id, "role": role}}
-			if err := f.Cache.Store(id, d); err != nil {
+			if err := f.Cache.Store(id, d.Ordered()); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -2,6 +2,7 @@ package payload
 
 import (
 	"errors"
+	"maps"
 	"math"
 	"slices"
 	"unicode/utf8"
@@ -79,6 +80,58 @@ func (m OrderedMap) Get(key string) (any, bool) {
 		if k, ok := m[i].Key.(string); ok && k == key {
 			return m[i].Value, true
 		}
+	}
+	return nil, false
+}
+
+// Set replaces the value of a text key, or appends an entry. The result may share memory with m, as with append.
+func (m OrderedMap) Set(key string, v any) OrderedMap {
+	for i := range m {
+		if k, ok := m[i].Key.(string); ok && k == key {
+			m[i].Value = v
+			return m
+		}
+	}
+	return append(m, Pair{key, v})
+}
+
+// Merge returns the entries of base, replaced and followed by those of over whose keys are text. The result may share memory with base.
+func Merge(base, over OrderedMap) OrderedMap {
+	at := make(map[string]int, len(base)+len(over))
+	for i, p := range base {
+		if k, ok := p.Key.(string); ok {
+			at[k] = i
+		}
+	}
+	for _, p := range over {
+		k, ok := p.Key.(string)
+		if i, has := at[k]; has && ok {
+			base[i].Value = p.Value
+			continue
+		}
+		if ok {
+			at[k] = len(base)
+			base = append(base, p)
+		}
+	}
+	return base
+}
+
+// Ordered returns a map as an [OrderedMap]. The keys of an ordinary map are sorted. It returns false for a nil map and
+// for other values.
+func Ordered(v any) (OrderedMap, bool) {
+	switch v := v.(type) {
+	case OrderedMap:
+		return v, v != nil
+	case map[string]any:
+		if v == nil {
+			return nil, false
+		}
+		out := make(OrderedMap, 0, len(v))
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			out = append(out, Pair{k, v[k]})
+		}
+		return out, true
 	}
 	return nil, false
 }

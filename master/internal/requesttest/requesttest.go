@@ -54,7 +54,7 @@ func Told(t testing.TB, minions map[string]*cache.Data) (*keys.Store, *cache.Cac
 		if data == nil {
 			continue
 		}
-		if err := c.Store(id, *data); err != nil {
+		if err := c.Store(id, data.Ordered()); err != nil {
 			t.Fatal(err)
 		}
 	}

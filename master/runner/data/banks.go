@@ -190,7 +190,7 @@ func (b minionBank) entry(name, id string) any {
 		}
 		return nil
 	}
-	d, ok := b.cache.Data(id)
+	d, ok := b.cache.Ordered(id)
 	switch {
 	case !ok:
 		return nil
@@ -260,7 +260,7 @@ func (b minionBank) flush(key string) (any, error) {
 
 // forget deletes a part of a minion's data: grains, pillar, data (both) or mine; "minions" and "" mean all.
 func (b minionBank) forget(part, id string) (had bool, err error) {
-	d, known := b.cache.Data(id)
+	d, known := b.cache.Ordered(id)
 	switch part {
 	case "", "minions":
 		had = known || len(b.cache.Mine(id)) > 0
@@ -273,7 +273,7 @@ func (b minionBank) forget(part, id string) (had bool, err error) {
 		})
 		return had, err
 	case "data":
-		d = cache.Data{}
+		d = cache.Ordered{}
 	case "grains":
 		d.Grains = nil
 	case "pillar":

@@ -45,10 +45,10 @@ func (f funcs) cacheModule() *modules.Module {
 			{Name: "grains", Doc: `The grains of minions as the master last saw them.
 
     salt-run cache.grains '*'`, Params: []modules.Param{{Name: "tgt"}, {Name: "tgt_type", Default: "glob"}}, Kwargs: "kwargs",
-				Run: f.cached(func(d cache.Data) any { return orEmpty(d.Grains) })},
+				Run: f.cached(func(d cache.Ordered) any { return orEmpty(d.Grains) })},
 			{Name: "pillar", Doc: `The pillar of minions as the master last made it.
 
-    salt-run cache.pillar '*'`, Params: tgt, Kwargs: "kwargs", Run: f.cached(func(d cache.Data) any { return orEmpty(d.Pillar) })},
+    salt-run cache.pillar '*'`, Params: tgt, Kwargs: "kwargs", Run: f.cached(func(d cache.Ordered) any { return orEmpty(d.Pillar) })},
 			{Name: "mine", Doc: `The mine data of minions.
 
     salt-run cache.mine '*'`, Params: tgt, Kwargs: "kwargs", Run: f.cachedMine},
@@ -102,16 +102,16 @@ type
 }
 
 // orEmpty returns m, or an empty map if m is nil.
-func orEmpty(m map[string]any) map[string]any {
+func orEmpty(m payload.OrderedMap) payload.OrderedMap {
 	if m == nil {
-		return map[string]any{}
+		return payload.OrderedMap{}
 	}
 	return m
 }
 
 // cached returns a function that returns one part of the cached data of each targeted minion. Minions without
 // cached data are left out, as in Salt.
-func (f funcs) cached(part func(cache.Data) any) modules.Func {
+func (f funcs) cached(part func(cache.Ordered) any) modules.Func {
 	return func(_ context.Context, c *modules.Call) (any, error) {
 		ids, err := f.Meant(c)
 		if err != nil {
@@ -120,7 +120,7 @@ func (f funcs) cached(part func(cache.Data) any) modules.Func {
 		out := make(map[string]any, len(ids))
 		known := f.Cache.Reader(ids)
 		for _, id := range ids {
-			if d, ok := known.Data(id); ok {
+			if d, ok := known.Ordered(id); ok {
 				out[id] = part(d)
 			}
 		}
@@ -208,14 +208,14 @@ func (f funcs) backendsOf(role string) []fileserver.Source {
 
 // forget deletes one part of a minion's cached data. It creates no record for an unknown minion.
 func (f funcs) forget(name, id, fun string) error {
-	d, known := f.Cache.Data(id)
+	d, known := f.Cache.Ordered(id)
 	switch name {
 	case "clear_pillar":
 		d.Pillar = nil
 	case "clear_grains":
 		d.Grains = nil
 	case "clear_all":
-		d = cache.Data{}
+		d = cache.Ordered{}
 	}
 	if known && !strings.HasPrefix(name, "clear_mine") {
 		if err := f.Cache.Store(id, d); err != nil {

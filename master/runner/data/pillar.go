@@ -3,6 +3,7 @@ package data
 import (
 	"context"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/brine-salt/brine/internal/nested"
@@ -10,6 +11,7 @@ import (
 	"github.com/brine-salt/brine/master/pillar"
 	"github.com/brine-salt/brine/master/runner/host"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/protocol/payload"
 )
 
 // pillarModule declares the runner pillar (salt/runners/pillar.py).
@@ -102,8 +104,8 @@ func (f funcs) showTop(ctx context.Context, c *modules.Call) (any, error) {
 	r := pillar.Request{ID: host.Text(c, "minion"), Saltenv: c.Str("saltenv"),
 		Grains: map[string]any{}}
 	if f.Cache != nil && r.ID != "" {
-		if d, ok := f.Cache.Data(r.ID); ok && d.Grains != nil {
-			r.Grains = maps.Clone(d.Grains)
+		if d, ok := f.Cache.Ordered(r.ID); ok && d.Grains != nil {
+			r.Grains, r.GrainsOrder = d.Plain().Grains, d.Grains
 		}
 	}
 	top, errs, err := f.PillarTop(ctx, r)
@@ -126,12 +128,13 @@ func (f funcs) showPillar(ctx context.Context, c *modules.Call) (any, error) {
 		// As in Salt, the first minion that matches the name as a glob.
 		ids, err := f.Match("glob", id)
 		if err == nil && len(ids) > 0 {
-			if d, ok := f.Cache.Data(ids[0]); ok && len(d.Grains) > 0 {
-				r.ID, r.Grains = ids[0], maps.Clone(d.Grains)
+			if d, ok := f.Cache.Ordered(ids[0]); ok && len(d.Grains) > 0 {
+				r.ID, r.Grains, r.GrainsOrder = ids[0], d.Plain().Grains, d.Grains
 			}
 		}
 	}
-	for name, v := range c.Keywords {
+	for _, name := range slices.Sorted(maps.Keys(c.Keywords)) {
+		v := c.Keywords[name]
 		switch {
 		case strings.HasPrefix(name, "__"):
 		case name == "saltenv":
@@ -139,7 +142,10 @@ func (f funcs) showPillar(ctx context.Context, c *modules.Call) (any, error) {
 		case name == "pillarenv":
 			r.Pillarenv = pytext.Str(v)
 		default:
-			r.Grains[name] = v
+			r.Grains[name] = payload.Plain(v)
+			if r.GrainsOrder != nil {
+				r.GrainsOrder = r.GrainsOrder.Set(name, v)
+			}
 		}
 	}
 	return f.Pillar(ctx, r)
