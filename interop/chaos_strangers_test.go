@@ -791,12 +791,14 @@ func (y *tally) floodWindow(length time.Duration) {
 	y.length += length
 }
 
-// controlWindow runs a window in which the sink gets the connections that the master got, at the rate at which the
-// master accepted them. The table shows the processor time of the generator for both, because it has more work if the
-// master closes or answers connections.
+// controlWindow runs a window in which the sink gets the connections that the master got, at such a rate that after the
+// window the sink got as many in a second as the master: a flood may be faster in one window than in another. The table
+// shows the processor time of the generator for both, because it has more work if the master closes or answers
+// connections.
 func (y *tally) controlWindow(length time.Duration) {
 	disk, cpu := y.s.disk(), y.s.cpu()
-	served, did := y.s.slice(y.f, length, y.did.Parts/y.did.Seconds, true)
+	due := y.did.Parts/y.did.Seconds*(y.controlDid.Seconds+length.Seconds()) - y.controlDid.Parts
+	served, did := y.s.slice(y.f, length, max(due/length.Seconds(), 1), true)
 	y.disk -= y.s.disk() - disk
 	y.controlCPU += y.s.cpu() - cpu
 	y.control = append(y.control, served)
