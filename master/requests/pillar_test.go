@@ -18,6 +18,7 @@ import (
 	"github.com/brine-salt/brine/master/pillar"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/events"
+	"github.com/brine-salt/brine/protocol/payload"
 )
 
 // program is an embedding program that builds pillars and top files.

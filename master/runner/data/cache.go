@@ -16,6 +16,7 @@ import (
 	"github.com/brine-salt/brine/master/cache"
 	"github.com/brine-salt/brine/master/fileserver"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/protocol/payload"
 )
 
 // funcs has the functions of this package, for one host.
