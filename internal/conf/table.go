@@ -41,6 +41,17 @@ func withFixed(table []fixed, built map[string]any) map[string]any {
 	return all
 }
 
+// validTypesOfAll returns [validTypes] of every option that has one. The configuration of a minion has some 350 options: one after the other they took 3 ms of each salt-call.
+func validTypesOfAll() map[string]string {
+	all := make(map[string]string, 512)
+	for _, t := range optionTypes {
+		for key := range strings.SplitSeq(strings.Trim(t.options, "\n"), "\n") {
+			all[key] = t.types
+		}
+	}
+	return all
+}
+
 // validTypes returns the names of the Python types that Salt's VALID_OPTS permits for an option, or "" for an unknown
 // option.
 func validTypes(key string) string {

@@ -17,8 +17,9 @@ func (l *loader) validateTypes() {
 		keys = append(keys, k)
 	}
 	sort.Strings(keys)
+	all := validTypesOfAll()
 	for _, key := range keys {
-		types := validTypes(key)
+		types := all[key]
 		if types == "" || validType(l.Opts[key], strings.Fields(types)) {
 			continue
 		}

@@ -58,3 +58,16 @@ func TestDuplicateKey(t *testing.T) {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
 }
+
+// TestValidTypesOfAll: the table of all options says the same of each as a search for it.
+func TestValidTypesOfAll(t *testing.T) {
+	all := validTypesOfAll()
+	if all["master_port"] == "" || len(all) < 400 {
+		t.Fatalf("%d options, of master_port %q", len(all), all["master_port"])
+	}
+	for name, types := range all {
+		if got := validTypes(name); got != types {
+			t.Errorf("%s: %q and %q", name, types, got)
+		}
+	}
+}
