@@ -12,6 +12,7 @@ package ws
 import (
 	"bufio"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -33,7 +34,7 @@ const (
 	// maxUpgrade is the largest head of an HTTP request in bytes.
 	maxUpgrade = 16 << 10
 	// maxOverhead is how many bytes a peer may send within overheadWindow besides messages, and besides a byte for
-	// each overheadPart bytes of messages. A ping of 6 bytes costs a reply, an empty fragment as much time.
+	// each overheadPart bytes of messages. It bounds approved peers and masters too, which do not pay for frames.
 	maxOverhead, overheadPart = 16 << 10, 16
 	overheadWindow            = 10 * time.Second
 	// agent identifies brine's peers, which accept larger messages than Python.
@@ -72,6 +73,81 @@ type stream struct {
 	left      int64     // how many bytes besides messages may still come
 	awaiting  int64     // how many bytes of a message receive waits for
 	uncounted int64     // how many bytes came while receive waits
+	frames    frames    // of a server's connection
+	serving   bool      // within Session.Serve, where frames are paid as they are read
+
+	// pay charges the peer for n frames and waits for earlier ones. If it returns false the connection has ended. nil on
+	// the client side.
+	pay func(n int) bool
+}
+
+// frames counts the frames in a stream of bytes that are to be paid for: all but the first one of each Session.Serve,
+// for which the group charges a message.
+type frames struct {
+	due    int      // how many are not paid
+	inside bool     // a Serve has its first frame and not its last one, which ends a message
+	head   [10]byte // of the current frame, without its mask
+	have   int      // how many bytes of head have come; 0 within the rest of a frame
+	rest   uint64   // how many bytes of the mask and of the content are missing
+}
+
+// scan counts the frames that begin in p, the next bytes of the stream.
+func (f *frames) scan(p []byte) {
+	for len(p) > 0 {
+		if f.rest > 0 {
+			k := min(f.rest, uint64(len(p)))
+			f.rest -= k
+			p = p[k:]
+			continue
+		}
+		if f.have == 0 {
+			if f.inside {
+				f.due++
+			}
+			f.inside = p[0]&0x80 == 0 || p[0]&0x0f >= 8 // not the end of a message
+		}
+		f.head[f.have] = p[0]
+		f.have++
+		p = p[1:]
+		if f.have >= 2 {
+			f.endHead()
+		}
+	}
+}
+
+// endHead ends the head of a frame if all of it has come.
+func (f *frames) endHead() {
+	size, length := 2, uint64(f.head[1]&0x7f)
+	switch length {
+	case 126:
+		size, length = 4, uint64(binary.BigEndian.Uint16(f.head[2:]))
+	case 127:
+		size, length = 10, binary.BigEndian.Uint64(f.head[2:])
+	}
+	if f.have < size {
+		return
+	}
+	f.have, f.rest = 0, length
+	if f.head[1]&0x80 != 0 {
+		f.rest += 4
+	}
+}
+
+// beginServe pays for frames that were read already, and has those that follow paid as they are read. Call it at the
+// start of Session.Serve.
+func (s *stream) beginServe() error {
+	s.serving = true
+	return s.payFrames()
+}
+
+// payFrames pays for the frames that were read. The library handles pings, pongs and fragments itself, each of which
+// takes as much time as a message that is refused.
+func (s *stream) payFrames() error {
+	n := s.frames.due
+	if s.frames.due = 0; n > 0 && !s.pay(n) {
+		return net.ErrClosed
+	}
+	return nil
 }
 
 // countMessage counts n bytes of a message, and the bytes that may come besides.
@@ -103,9 +179,21 @@ func (s *stream) Read(p []byte) (int, error) {
 		}
 	}
 	n, err := s.Conn.Read(p)
+	if s.inside.Load() && errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF // the library takes io.EOF within a message for the end of the message
+	}
 	s.left -= int64(n)
 	if s.awaiting > 0 {
 		s.uncounted += int64(n)
+	}
+	if s.pay == nil {
+		return n, err
+	}
+	s.frames.scan(p[:n])
+	if s.serving {
+		if unpaid := s.payFrames(); unpaid != nil {
+			return n, unpaid
+		}
 	}
 	return n, err
 }
@@ -175,26 +263,17 @@ func (c *conn) Close() error {
 	return c.CloseNow()
 }
 
-// upgradeConn upgrades a new server connection to WebSocket. The caller has set a deadline. pay is called before
-// each answer to a ping; if it returns false the connection is closed.
-func upgradeConn(c net.Conn, readTimeout, writeTimeout time.Duration, pay func() bool) (*conn, error) {
+// upgradeConn upgrades a new server connection to WebSocket. The caller has set a deadline. pay is called with a number
+// of frames, before they are handled; if it returns false the connection fails.
+func upgradeConn(c net.Conn, readTimeout, writeTimeout time.Duration, pay func(n int) bool) (*conn, error) {
 	br := bufio.NewReaderSize(io.LimitReader(c, maxUpgrade), 1024)
 	r, err := http.ReadRequest(br)
 	if err != nil {
 		return nil, fmt.Errorf("ws: cannot read request: %w", err)
 	}
-	s := &stream{Conn: c, readTimeout: readTimeout, writeTimeout: writeTimeout}
+	s := &stream{Conn: c, readTimeout: readTimeout, writeTimeout: writeTimeout, pay: pay}
 	w := &response{stream: s, r: br, header: make(http.Header)}
-	// The library answers all pings between two messages itself.
-	answerPing := func(context.Context, []byte) bool {
-		if pay() {
-			return true
-		}
-		c.Close()
-		return false
-	}
-	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{CompressionMode: websocket.CompressionDisabled,
-		OnPingReceived: answerPing})
+	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{CompressionMode: websocket.CompressionDisabled})
 	if err != nil {
 		return nil, fmt.Errorf("ws: %w: %w", err, transport.ErrProtocol)
 	}
@@ -244,6 +323,8 @@ func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if w.err != nil {
 		return nil, nil, w.err
 	}
-	w.early = w.r.Buffered() > 0
+	early, _ := w.r.Peek(w.r.Buffered()) // what is buffered cannot fail
+	w.early = len(early) > 0
+	w.stream.frames.scan(early)
 	return w.stream, bufio.NewReadWriter(w.r, bufio.NewWriterSize(w.stream, 1024)), nil
 }

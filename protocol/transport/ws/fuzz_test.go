@@ -10,8 +10,8 @@ import (
 
 const upgradeRequest = "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
 
-// FuzzConn feeds a server connection arbitrary requests and frames: no panic, no message beyond the limit, and the
-// connection ends.
+// FuzzConn feeds a server connection arbitrary requests and frames: no panic, no message beyond the limit, the
+// connection ends, and the frames that are counted are those that the library reads.
 func FuzzConn(f *testing.F) {
 	f.Add([]byte(upgradeRequest+"User-Agent: brine\r\n\r\n"), []byte("\x82\x82\x00\x00\x00\x00hi"))
 	f.Add([]byte(upgradeRequest+"\r\n"), []byte("\x02\x81\x00\x00\x00\x00h\x80\x81\x01\x02\x03\x04h"))
@@ -32,6 +32,9 @@ func FuzzConn(f *testing.F) {
 			}
 			if err != nil {
 				return
+			}
+			if f := c.stream.frames; c.r.Buffered() == 0 && (f.inside || f.have != 0 || f.rest != 0) {
+				t.Fatalf("after a message: %+v", f)
 			}
 		}
 	})

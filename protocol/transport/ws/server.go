@@ -81,10 +81,10 @@ func (k sink) Send(_ time.Duration, parts ...[]byte) error {
 // Close implements serve.Sink.
 func (k sink) Close() error { return k.c.stream.Close() }
 
-// upgrade upgrades a new connection to WebSocket. An unapproved peer pays for each ping.
+// upgrade upgrades a new connection to WebSocket. An unapproved peer pays for each frame.
 func (s *server) upgrade(c net.Conn) (*conn, error) {
-	// guard: ping-flood TestPingsArePaid instead: pay := func() bool { return true }
-	pay := func() bool { return s.Group.PayMessage(c) }
+	// guard: ping-flood TestFramesArePaid instead: pay := func(int) bool { return true }
+	pay := func(n int) bool { return s.Group.PayMessages(c, n) }
 	return upgradeConn(c, s.Options.ReadTimeout, s.Options.WriteTimeout, pay)
 }
 
@@ -121,6 +121,9 @@ func (sub *subscriber) Sleep() bool { return sub.c.empty() }
 
 // Serve answers pings until the end of the connection. Subscribers must not send messages.
 func (sub *subscriber) Serve() (answer func() error, err error) {
+	if err := sub.c.stream.beginServe(); err != nil {
+		return nil, err
+	}
 	if _, _, err := sub.c.Reader(context.Background()); err != nil {
 		return nil, asEOF(err)
 	}
@@ -161,7 +164,11 @@ func (r *requester) Await() error { return asEOF(r.c.wait()) }
 
 // Serve receives a request. The library answers pings before it.
 func (r *requester) Serve() (answer func() error, err error) {
+	if err := r.c.stream.beginServe(); err != nil {
+		return nil, err
+	}
 	body, err := r.c.receive(r.s.Options.MaxMessage, r.room.Grant)
+	r.c.stream.serving = false
 	if err != nil {
 		return nil, asEOF(err)
 	}

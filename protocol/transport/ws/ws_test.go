@@ -260,6 +260,21 @@ func TestOverhead(t *testing.T) {
 	}
 }
 
+// TestHalfMessages: a message whose end is missing is an error, wherever the connection ended.
+func TestHalfMessages(t *testing.T) {
+	whole := append(small(2, bytes.Repeat([]byte("x"), 3*transport.FreeMessage)), small(0x80, []byte("hello"))...)
+	for n := range len(whole) + 1 {
+		c, err := upgradeConn(&recorded{r: io.MultiReader(strings.NewReader(upgradeGet+"\r\n"), bytes.NewReader(whole[:n]))}, time.Minute, time.Minute, free)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, err := c.receive(1<<20, nil); (err == nil) != (n == len(whole)) {
+			t.Errorf("after %d of %d bytes: %d bytes, %v", n, len(whole), len(b), err)
+		}
+		c.Close()
+	}
+}
+
 // small is like masked, with as short a head as clients send.
 func small(first byte, body []byte) []byte {
 	var b []byte
@@ -274,8 +289,8 @@ func small(first byte, body []byte) []byte {
 	return append(append(b, 0, 0, 0, 0), body...)
 }
 
-// free is for connections whose pings cost nothing.
-func free() bool { return true }
+// free is for connections whose frames cost nothing.
+func free(int) bool { return true }
 
 // piped is one end of a net.Pipe that has an address.
 type piped struct{ net.Conn }
@@ -299,51 +314,110 @@ func (l *single) Accept() (net.Conn, error) {
 func (l *single) Close() error { close(l.closed); return nil }
 func (*single) Addr() net.Addr { return &net.TCPAddr{} }
 
-// TestPingsArePaid: each ping of an unapproved connection is charged to its address, not only the first one. Those of an approved one cost
-// nothing.
-func TestPingsArePaid(t *testing.T) {
-	const pings = 200
+// TestFramesArePaid: each frame of an unapproved connection is charged to its address once, whether it carries a request, a part of one, or
+// nothing. Frames of an approved connection cost nothing.
+func TestFramesArePaid(t *testing.T) {
+	const ping, pong, empty = "\x89\x80\x00\x00\x00\x00", "\x8a\x80\x00\x00\x00\x00", "\x00\x80\x00\x00\x00\x00"
 	const price = 400 * time.Microsecond // 10 times the processor time for a message
-	run := func(t *testing.T, approved bool) (took time.Duration) {
-		synctest.Test(t, func(t *testing.T) {
-			o, err := transport.ServerOptions{Handler: func(context.Context, string, []byte) []byte { return nil }}.WithDefaults()
-			if err != nil {
-				t.Fatal(err)
-			}
-			s := &server{&serve.Base{Options: o, Group: serve.NewGroup(o)}}
-			defer s.Group.Close()
-			l := &single{conns: make(chan net.Conn, 1), closed: make(chan struct{})}
-			s.Group.Accept(l, true, func(c net.Conn) (serve.Session, error) {
-				if approved {
-					s.Group.Vouch(c)
+	hello := "\x82\x85\x00\x00\x00\x00hello"
+	repeat := func(frame string, n int) []string { return slices.Repeat([]string{frame}, n) }
+	for name, c := range map[string]struct {
+		frames []string
+		reply  string // what the server sends
+		paid   int    // how many frames are paid before its last byte
+	}{
+		"one request":                   {[]string{hello}, "\x82\x05hello", 0},
+		"two requests":                  {[]string{hello, hello}, "\x82\x05hello\x82\x05hello", 1},
+		"one ping":                      {[]string{ping}, "\x8a\x00", 0},
+		"pings":                         {repeat(ping, 500), strings.Repeat("\x8a\x00", 500), 499},
+		"a ping, then a request":        {[]string{ping, hello}, "\x8a\x00\x82\x05hello", 1},
+		"pongs, then a request":         {append(repeat(pong, 500), hello), "\x82\x05hello", 500},
+		"a request of empty fragments":  {append(append([]string{"\x02\x80\x00\x00\x00\x00"}, repeat(empty, 500)...), "\x80\x85\x00\x00\x00\x00hello"), "\x82\x05hello", 501},
+		"a request of short fragments":  {append(append([]string{"\x02\x81\x00\x00\x00\x00x"}, repeat("\x00\x81\x00\x00\x00\x00x", 500)...), "\x80\x80\x00\x00\x00\x00"), "\x82\x7e\x01\xf5" + strings.Repeat("x", 501), 501},
+		"pongs within a request":        {append(append([]string{"\x02\x81\x00\x00\x00\x00x"}, repeat(pong, 500)...), "\x80\x80\x00\x00\x00\x00"), "\x82\x01x", 501},
+		"a pong within a large request": {[]string{string(small(2, bytes.Repeat([]byte("x"), 4000))), pong, "\x80\x80\x00\x00\x00\x00"}, "\x82\x7e\x0f\xa0" + strings.Repeat("x", 4000), 2},
+	} {
+		for _, how := range []string{"one after another", "at once", "with the upgrade", "subscriber", "approved"} {
+			t.Run(name+"/"+how, func(t *testing.T) {
+				if how == "subscriber" && strings.Contains(name, "request") {
+					t.Skip("a subscriber sends no requests")
 				}
-				return s.acceptRequests(c)
-			}, handshakePrice)
-			client, far := net.Pipe()
-			defer client.Close()
-			l.conns <- piped{far}
-			go func() {
-				_, _ = io.WriteString(client, upgradeGet+"\r\n"+strings.Repeat("\x89\x80\x00\x00\x00\x00", pings))
-			}()
-			r := bufio.NewReader(client)
-			answer, err := http.ReadResponse(r, nil)
-			if err != nil || answer.StatusCode != http.StatusSwitchingProtocols {
-				t.Fatal(answer, err)
-			}
-			begin := time.Now()
-			pongs := make([]byte, 2*pings)
-			if _, err := io.ReadFull(r, pongs); err != nil || string(pongs) != strings.Repeat("\x8a\x00", pings) {
-				t.Fatalf("%q, %v", pongs, err)
-			}
-			took = time.Since(begin)
-		})
-		return took
+				want := time.Duration(c.paid) * price
+				switch all := strings.Join(c.frames, ""); {
+				case how == "approved":
+					want = 0
+				case how != "one after another" && how != "subscriber" && len(all) > 1000:
+					want = -want // what is read together is paid together, before the next read
+				}
+				frames := c.frames
+				if how == "at once" || how == "with the upgrade" {
+					frames = []string{strings.Join(frames, "")}
+				}
+				synctest.Test(t, func(t *testing.T) {
+					checkPaid(t, how, frames, c.reply, want)
+				})
+			})
+		}
 	}
-	if took := run(t, false); took < (pings-1)*price {
-		t.Errorf("%d pings of an unapproved connection took %v", pings, took)
+}
+
+// checkPaid checks how long a server takes to send a reply to frames, each of which is one write. A negative time is the most that frames
+// which are read together may take; then one more ping is answered after all of them are paid.
+func checkPaid(t *testing.T, how string, frames []string, reply string, want time.Duration) {
+	o, err := transport.ServerOptions{Handler: func(_ context.Context, _ string, body []byte) []byte { return body }}.WithDefaults()
+	if err != nil {
+		t.Fatal(err)
 	}
-	if took := run(t, true); took != 0 {
-		t.Errorf("%d pings of an approved connection took %v", pings, took)
+	o.Subscriber = func(string, bool) {}
+	s := &server{&serve.Base{Options: o, Group: serve.NewGroup(o), Roster: serve.NewRoster(nil)}}
+	defer s.Group.Close()
+	l := &single{conns: make(chan net.Conn, 1), closed: make(chan struct{})}
+	accept := s.acceptRequests
+	if how == "subscriber" {
+		accept = s.acceptSubscriber
+	}
+	s.Group.Accept(l, true, func(c net.Conn) (serve.Session, error) {
+		if how == "approved" {
+			s.Group.Vouch(c)
+		}
+		return accept(c)
+	}, 0)
+	client, far := net.Pipe()
+	defer client.Close()
+	l.conns <- piped{far}
+	head := upgradeGet + "User-Agent: brine\r\n\r\n"
+	if how == "with the upgrade" {
+		head += frames[0]
+		frames = nil
+	}
+	begin := time.Now()
+	go func() {
+		for _, f := range append([]string{head}, frames...) {
+			_, _ = io.WriteString(client, f)
+		}
+	}()
+	r := bufio.NewReader(client)
+	answer, err := http.ReadResponse(r, nil)
+	if err != nil || answer.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatal(answer, err)
+	}
+	got := make([]byte, len(reply))
+	if _, err := io.ReadFull(r, got); err != nil || string(got) != reply {
+		t.Fatalf("%.40q, %v", got, err)
+	}
+	took := time.Since(begin)
+	if want >= 0 && took != want || want < 0 && took > -want {
+		t.Errorf("took %v, want %v", took, want)
+	}
+	if want >= 0 {
+		return
+	}
+	go func() { _, _ = io.WriteString(client, "\x89\x80\x00\x00\x00\x00") }()
+	if _, err := io.ReadFull(r, got[:2]); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(begin); took != -want+400*time.Microsecond {
+		t.Errorf("the next ping took %v, want %v", took, -want+400*time.Microsecond)
 	}
 }
 

@@ -270,7 +270,7 @@ func (g *Group) awaitMessage(c net.Conn, s Session) {
 // serveMessage serves one message.
 func (g *Group) serveMessage(c net.Conn, s Session) {
 	g.noteMessage(c)
-	if !g.PayMessage(c) {
+	if !g.PayMessages(c, 1) {
 		g.awaitNext(c, s, net.ErrClosed)
 		return
 	}
@@ -497,11 +497,11 @@ func (g *Group) chargeConn(c net.Conn, price time.Duration) time.Duration {
 // Bytes charges an unapproved connection for n bytes of a large message. Later messages wait accordingly.
 func (g *Group) Bytes(c net.Conn, n int64) { g.chargeConn(c, time.Duration(n)*bytePrice) }
 
-// PayMessage charges an unapproved connection for a message, and waits until earlier messages of its address are paid
-// for. A transport calls it for messages that its library answers within Session.Serve, such as pings. It returns false
-// if the connection lost its place meanwhile, or the group stopped.
-func (g *Group) PayMessage(c net.Conn) bool {
-	wait := g.chargeConn(c, messagePrice)
+// PayMessages charges an unapproved connection for n messages, and waits until earlier messages of its address are paid
+// for. The group itself charges one message before each Session.Serve; a transport calls PayMessages for others that it
+// reads within Serve, such as pings. It returns false if the connection lost its place meanwhile, or the group stopped.
+func (g *Group) PayMessages(c net.Conn, n int) bool {
+	wait := g.chargeConn(c, time.Duration(n)*messagePrice)
 	return wait == 0 || g.awaitPaid(c, wait)
 }
 
