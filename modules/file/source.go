@@ -68,7 +68,7 @@ func (h *host) temp(content []byte) (string, error) {
 
 // cleanTemp removes a file that temp has created, recognized by its name, unless it is in file_roots.
 func (h *host) cleanTemp(path string) {
-	if !strings.HasPrefix(path, posixpath.Join(h.tempDir(), tempPrefix)) {
+	if !strings.Contains(path, "/"+tempPrefix) || !strings.HasPrefix(path, posixpath.Join(h.tempDir(), tempPrefix)) {
 		return
 	}
 	roots, _ := h.Opt("file_roots").(map[string]any)

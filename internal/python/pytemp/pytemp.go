@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
+	"time"
 )
 
 // Dir returns the first of TMPDIR, TEMP, TMP, /tmp, /var/tmp, /usr/tmp and the working directory in which a file can
@@ -35,8 +37,34 @@ func DirOf(root string, getenv func(string) string) string {
 	return os.TempDir()
 }
 
+// last is the directory that was usable most recently. A state run asks for each of its files.
+var last struct {
+	sync.Mutex
+	dir string
+	at  time.Time
+}
+
+// trusted is how long a directory counts as usable without another attempt. Python trusts it until the process ends.
+const trusted = 10 * time.Second
+
 // usable reports whether a file can be created and written in a directory.
 func usable(dir string) bool {
+	last.Lock()
+	known := dir == last.dir && time.Since(last.at) < trusted
+	last.Unlock()
+	if known {
+		return true
+	}
+	if !canWrite(dir) {
+		return false
+	}
+	last.Lock()
+	last.dir, last.at = dir, time.Now()
+	last.Unlock()
+	return true
+}
+
+func canWrite(dir string) bool {
 	f, err := os.CreateTemp(dir, "")
 	if err != nil {
 		return false

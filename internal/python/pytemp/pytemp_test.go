@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestDir sets unusable directories before a usable one, and also compares with Python.
@@ -50,5 +51,36 @@ func TestDir(t *testing.T) {
 	}
 	if got := DirOf(root, func(string) string { return "" }); got != "/var/tmp" {
 		t.Errorf("without /tmp: %s", got)
+	}
+}
+
+// TestDirIsTriedOnce: a state run that asks for each of its files does not write a file each time, and a directory that
+// was not usable is tried again.
+func TestDirIsTriedOnce(t *testing.T) {
+	dir := t.TempDir()
+	env := func(name string) string { return map[string]string{"TMPDIR": dir}[name] }
+	changed := func() time.Time {
+		info, err := os.Stat(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.ModTime()
+	}
+	if got := DirOf("", env); got != dir {
+		t.Fatal(got)
+	}
+	before := changed()
+	if got := DirOf("", env); got != dir || !changed().Equal(before) {
+		t.Errorf("%s, changed from %v to %v", got, before, changed())
+	}
+	dir = filepath.Join(dir, "later")
+	if got := DirOf("", env); got == dir {
+		t.Fatal("a directory that does not exist")
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if got := DirOf("", env); got != dir {
+		t.Error(got)
 	}
 }
