@@ -10,35 +10,64 @@ import (
 	"github.com/brine-salt/brine/protocol"
 )
 
-// TestRefusedMinionsAreLoggedOnce checks that repeated refusals are logged once an hour for each minion and reason.
+// TestRefusedMinionsAreLoggedOnce checks that a refused minion, which signs in again and again, is logged once for each
+// reason, and that one refused minion does not hide another. TestHourlyLog in master/internal/ratelimit checks that it
+// is logged again after an hour.
 func TestRefusedMinionsAreLoggedOnce(t *testing.T) {
 	var log testlog.Buffer
 	o := announcing()
 	o.Log = slog.New(slog.NewTextHandler(&log, nil))
+	o.Keys.MaxPending = 2 // the keys of m and n, whose tokens are used
 	r := serve(t, o)
-	token := ensure(t, r, master.MinionSpec{ID: "m"})
-	m := r.newMinion("m", 1)
-	if got := m.signInWith(protocol.Signin{JoinToken: token}); got != protocol.Accepted {
-		t.Fatal(got)
-	}
-	if err := r.RevokeMinion(within(t), "m"); err != nil {
-		t.Fatal(err)
-	}
-	for range 5 {
-		if got := m.signInWith(protocol.Signin{JoinToken: token}); got == protocol.Accepted {
-			t.Fatal(got)
+	refuse := func(m *minion, s protocol.Signin) {
+		t.Helper()
+		if got := m.signInWith(s); got == protocol.Accepted {
+			t.Fatal(m.id, got)
 		}
 	}
-	if n := strings.Count(log.String(), "Minion may not join"); n != 1 {
-		t.Errorf("%d lines about the token\n%s", n, log.String())
-	}
-	other := r.newMinion("m", 2)
-	for range 5 {
-		if got := other.signInWith(protocol.Signin{}); got == protocol.Accepted {
+	tokens := map[string]string{}
+	for _, id := range []string{"m", "n"} {
+		tokens[id] = ensure(t, r, master.MinionSpec{ID: id})
+		if got := r.newMinion(id, 1).signInWith(protocol.Signin{JoinToken: tokens[id]}); got != protocol.Accepted {
 			t.Fatal(got)
 		}
+		if err := r.RevokeMinion(within(t), id); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if n := strings.Count(log.String(), "Sign-in with another key"); n != 1 {
-		t.Errorf("%d lines about another key\n%s", n, log.String())
+	for _, reason := range []struct {
+		text    string
+		prepare func(id string)
+		signIn  func(id string)
+	}{
+		{"Minion may not join", nil, func(id string) { refuse(r.newMinion(id, 1), protocol.Signin{JoinToken: tokens[id]}) }},
+		{"Sign-in with another key", nil, func(id string) { refuse(r.newMinion(id, 2), protocol.Signin{}) }},
+		{"too many keys wait for acceptance", nil, func(id string) { refuse(r.newMinion("more "+id, 1), protocol.Signin{}) }},
+		{"Sign-in refused: key is rejected", func(id string) {
+			if err := r.Keys().Reject(id, true, true); err != nil {
+				t.Fatal(err)
+			}
+		}, func(id string) { refuse(r.newMinion(id, 1), protocol.Signin{}) }},
+		{"a new minion may not have this id", nil, func(id string) { refuse(r.newMinion("*"+id, 1), protocol.Signin{}) }},
+		{"unusable key", nil, func(id string) {
+			v, err := r.newMinion(id, 1).sendValue(object{"enc": "clear", "version": int64(3), "load": object{"cmd": "_auth", "id": id, "nonce": protocol.NewNonce(), "pub": "garbage"}})
+			if err != nil {
+				t.Fatal(v, err)
+			}
+		}},
+	} {
+		for _, id := range []string{"m", "n"} {
+			if reason.prepare != nil {
+				reason.prepare(id)
+			}
+			before := log.String()
+			for range 5 {
+				reason.signIn(id)
+			}
+			added := strings.TrimPrefix(log.String(), before)
+			if n := strings.Count(added, reason.text); n != 1 {
+				t.Errorf("%d lines %q of %s, want 1:\n%s", n, reason.text, id, added)
+			}
+		}
 	}
 }

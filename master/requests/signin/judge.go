@@ -99,7 +99,8 @@ func (d *Desk) askAcceptors(ctx context.Context, r protocol.AuthRequest, a Appli
 		}
 		v, err := x.Judge(ctx, a)
 		if err != nil {
-			d.Log.Warn("Cannot judge minion that wants to join", "minion", r.ID, "peer", a.Peer,
+			d.Log.Log(ctx, d.Hourly.Level(r.ID, "judge "+x.Name(), slog.LevelWarn),
+				"Cannot judge minion that wants to join", "minion", r.ID, "peer", a.Peer,
 				"acceptor", x.Name(), "err", err)
 			return hold
 		}
@@ -121,15 +122,19 @@ func (d *Desk) describeApplicant(ctx context.Context, peer string,
 		return a, err
 	}
 	if a.Certificates, err = r.Certificates(); err != nil {
-		d.Log.Warn("Proof of a minion that wants to join is refused", "minion", r.ID, "peer", peer,
-			"err", err)
+		d.tellBadProof(ctx, r.ID, peer, err)
 	}
 	if a.Document, err = r.Document(d.Identity.Key); err != nil {
-		d.Log.Warn("Proof of a minion that wants to join is refused", "minion", r.ID, "peer", peer,
-			"err", err)
+		d.tellBadProof(ctx, r.ID, peer, err)
 	}
 	a.Tenant, a.Announced, err = d.Records.Announced(ctx, r.ID)
 	return a, err
+}
+
+// tellBadProof logs that a proof of a minion cannot be used.
+func (d *Desk) tellBadProof(ctx context.Context, id, peer string, err error) {
+	d.Log.Log(ctx, d.Hourly.Level(id, "proof", slog.LevelWarn),
+		"Proof of a minion that wants to join is refused", "minion", id, "peer", peer, "err", err)
 }
 
 // tellVerdict reports a decision in the log and as the event brine/join/<id>.

@@ -237,11 +237,13 @@ func (d *Desk) decideKey(ctx context.Context, peer string, r protocol.AuthReques
 		return r.Refuse(d.Identity, false)
 	}
 	if r.PubErr != nil {
-		log.Info("Sign-in refused: unusable key", "err", r.PubErr)
+		log.Log(ctx, d.Hourly.Level(r.ID, "unusable", slog.LevelInfo),
+			"Sign-in refused: unusable key", "err", r.PubErr)
 		return r.Refuse(d.Identity, false)
 	}
 	if d.isFull(r.ID) {
-		log.Warn("Sign-in refused: too many minions", "max_minions", d.MaxMinions)
+		log.Log(ctx, d.Hourly.Level(r.ID, "full", slog.LevelWarn),
+			"Sign-in refused: too many minions", "max_minions", d.MaxMinions)
 		d.tellSignIn(r, "full", false)
 		return r.Refuse(d.Identity, "full")
 	}
@@ -269,7 +271,8 @@ func (d *Desk) decideKey(ctx context.Context, peer string, r protocol.AuthReques
 		return err
 	})
 	if errors.Is(err, keys.ErrPendingFull) {
-		log.Warn("Key was not stored: too many keys wait for acceptance")
+		log.Log(ctx, d.Hourly.Level(r.ID, "pending", slog.LevelWarn),
+			"Key was not stored: too many keys wait for acceptance")
 	} else if err != nil {
 		return nil, err
 	}
