@@ -278,26 +278,60 @@ func (r *rig) state(t *testing.T, base string) map[string]string {
 	return out
 }
 
-// TestCVE_2025_22241_NoVirtKeys checks that a request for external pillar cannot write keys into the PKI directory.
+// TestCVE_2025_22241_NoVirtKeys checks that a request cannot choose an external pillar or its arguments: stock's virtkey
+// accepts a key under any name. Only the operator's external pillars are called, with the operator's arguments. No file
+// of the PKI directory, or beside it, changes.
 func TestCVE_2025_22241_NoVirtKeys(t *testing.T) {
 	base := t.TempDir()
 	pki := filepath.Join(base, "pki")
+	var called []string
+	ext := func(name string) pillar.ExtFunc {
+		return func(_ context.Context, q pillar.ExtRequest) (any, error) {
+			called = append(called, fmt.Sprintf("%s%v%v", name, q.Args, q.Kwargs))
+			return object{name: "made"}, nil
+		}
+	}
+	roots := pillar.NewRoots(pillar.RootsOptions{Roots: map[string][]string{},
+		Opts: map[string]any{"ext_pillar": []any{object{"operators": "given"}}},
+		Ext:  map[string]pillar.ExtFunc{"operators": ext("operators"), "virtkey": ext("virtkey")}})
 	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: false}, PKIDir: pki,
-		CacheDir: filepath.Join(base, "cache")})
+		CacheDir: filepath.Join(base, "cache"), Pillar: master.PillarOptions{Files: roots}})
 	if err := r.Keys().Preseed("m", testKey(t, 1).Public().Text()); err != nil {
 		t.Fatal(err)
 	}
 	m := r.accepted("m", 1)
-	before := tree(t, pki)
+	if _, err := m.pillar(object{"grains": object{"os": "Debian"}}); err != nil { // the master stores the minion's data now, not in the loop
+		t.Fatal(err)
+	}
+	called = nil
+	before := tree(t, base)
+	requests := 0
 	for _, name := range []string{"other", "../minions/other", "../../../pki/minions/other", "/etc/passwd", "", "a\x00b"} {
-		for _, ext := range []any{object{"virtkey": object{"name": name, "key": testKey(t, 2).Public().Text()}}, object{"virtkey": []any{name, testKey(t, 2).Public().Text()}},
-			object{"virtkey": object{"hyper": name, "id_": name, "pub": "x"}}} {
-			if p, err := m.pillar(object{"ext": ext, "grains": object{"id": name, "virtkey": name}}); err != nil || len(p) != 0 {
-				t.Errorf("%v: %v %v", ext, p, err)
+		key := testKey(t, 2).Public().Text()
+		for _, ext := range []any{object{"virtkey": object{"name": name, "key": key}}, object{"virtkey": []any{name, key}},
+			object{"virtkey": object{"hyper": name, "id_": name, "pub": "x"}}, []any{object{"virtkey": []any{name, key}}},
+			object{"operators": name}} {
+			for _, where := range []object{{"ext": ext}, {"ext_pillar": ext}, {"extra_minion_data": object{"ext": ext, "ext_pillar": ext}},
+				{"pillar_override": object{"ext_pillar": ext, "master": object{"ext_pillar": ext}}}} {
+				requests++
+				where["grains"] = object{"id": name, "os": "Debian", "virtkey": name, "ext_pillar": ext}
+				p, err := m.pillar(where)
+				if err != nil || p["operators"] != "made" || p["virtkey"] != nil || p["_errors"] != nil {
+					t.Errorf("%v: %v %v", where, p, err)
+				}
 			}
 		}
 	}
-	if d := cmp.Diff(before, tree(t, pki)); d != "" {
+	if want := slices.Repeat([]string{"operators[given]map[]"}, requests); !slices.Equal(called, want) {
+		t.Errorf("external pillars were called as %q", called)
+	}
+	after := tree(t, base)
+	for _, files := range []map[string]string{before, after} { // but the data of the minion itself
+		maps.DeleteFunc(files, func(p, _ string) bool {
+			return slices.Contains([]string{"cache/grains/m.p", "cache/pillar/m.p", "cache/minions/m/data.p"}, strings.TrimPrefix(p, base+"/"))
+		})
+	}
+	if d := cmp.Diff(before, after); d != "" {
 		t.Errorf("files changed:\n%s", d)
 	}
 }
