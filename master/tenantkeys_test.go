@@ -12,6 +12,8 @@ import (
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/crypt"
 	"github.com/brine-salt/brine/protocol/payload"
+	"github.com/brine-salt/brine/protocol/transport"
+	"github.com/brine-salt/brine/protocol/transport/mem"
 )
 
 // TestTenantsKeys checks that a minion cannot read anything that is published for another tenant: no function,
@@ -106,41 +108,130 @@ func TestTenantsKeys(t *testing.T) {
 	}
 }
 
-// TestTenantsKeysOnTheWire checks that a publish for a tenant cannot be decrypted with the shared key of any other
-// minion, and that Rotate gives each tenant a new shared key.
+// tapped is a server whose publishes are copied to wire.
+type tapped struct {
+	transport.Server
+	wire chan []byte
+}
+
+func (s tapped) Publish(msg []byte, topics []string) error {
+	s.wire <- msg
+	return s.Server.Publish(msg, topics)
+}
+
+func (s tapped) PublishTo(peer string, msg []byte) bool {
+	s.wire <- msg
+	return s.Server.PublishTo(peer, msg)
+}
+
+// TestTenantsKeysOnTheWire checks that each message on the publish channel can be decrypted with the shared key of one
+// tenant, or of the minions without one, and with no other: jobs of a tenant with the key of that tenant, jobs of an
+// operator once with each key. Rotate gives each tenant a new shared key, and former keys decrypt nothing after that.
 func TestTenantsKeysOnTheWire(t *testing.T) {
 	o := orderOptions()
 	o.Keys.AutoAccept, o.Network.Advertise = true, []string{"salt.example"}
+	var network mem.Network
+	wire := make(chan []byte, 1000)
+	o.Network.Listen = func(o transport.ServerOptions) (transport.Server, error) {
+		s, err := network.Listen(o)
+		return tapped{s, wire}, err
+	}
 	r := serve(t, o)
-	for i, id := range []string{"red", "blue"} {
-		if _, err := r.EnsureMinion(within(t), master.MinionSpec{ID: id, Tenant: id, PublicKey: testKey(t, i+1).Public().Text()}); err != nil {
+	r.dialer = network.Dialer()
+	views, shared := map[string]*master.Tenant{}, map[string]*crypt.Key{}
+	var from *crypt.PublicKey
+	ids := []string{"red", "blue", "free"}
+	for i, id := range ids {
+		if id != "free" {
+			if _, err := r.EnsureMinion(within(t), master.MinionSpec{ID: id, Tenant: id, PublicKey: testKey(t, i+1).Public().Text()}); err != nil {
+				t.Fatal(err)
+			}
+			view, err := r.Tenant(id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			views[id] = view
+		}
+		m := r.accepted(id, i+1)
+		m.mayMiss = true
+		m.run = func(j protocol.Job) (any, error) {
+			if strings.HasPrefix(j.Fun[0], "job.") {
+				return nil, errSilent
+			}
+			return true, nil
+		}
+		shared[id], from = m.signed.AES, m.signed.MasterKey // read before it subscribes, because it may sign in again then
+		m.subscribe()
+	}
+	eventually(t, "all are known", func() bool { return r.Named() == len(ids) })
+	// readers returns who can decrypt a message, and its function.
+	readers := func(msg []byte) (fun string, who []string) {
+		t.Helper()
+		e, err := protocol.ParseEnvelope(msg, payload.Limits{})
+		if err != nil {
 			t.Fatal(err)
 		}
+		for id, key := range shared {
+			if job, err := protocol.OpenPublish(e, key, from, true); err == nil {
+				who = append(who, id)
+				fun, _ = payload.Text(job["fun"])
+			}
+		}
+		if len(who) != 1 {
+			t.Errorf("a message of %s is decrypted by %q, want one", fun, who)
+		}
+		return fun, who
 	}
-	red, blue, free := r.accepted("red", 1), r.accepted("blue", 2), r.accepted("free", 3)
-	msg, err := protocol.SealPublish(object{"fun": "cmd.run", "arg": []any{"id"}, "tgt": "*", "tgt_type": "glob", "jid": "20260101000000000001", "ret": ""},
-		blue.signed.AES, testKey(t, 0), crypt.PKCS1v15SHA1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := protocol.ParseEnvelope(msg, payload.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range []*minion{red, free} {
-		if got, err := protocol.OpenPublish(e, m.signed.AES, m.signed.MasterKey, false); err == nil {
-			t.Errorf("%s reads %v", m.id, got)
+	check := func(when string) {
+		t.Helper()
+		for tenant, view := range views {
+			if _, err := view.Publish(within(t), master.Job{Fun: "job." + tenant, Tgt: "*"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, fun := range []string{"job.all", "job.end"} {
+			if _, err := r.Publish(within(t), master.Job{Fun: fun, Tgt: "*"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := map[string][]string{}
+		for ended := 0; ended < len(ids); {
+			select {
+			case msg := <-wire:
+				fun, who := readers(msg)
+				if fun == "job.end" {
+					ended++
+				}
+				if strings.HasPrefix(fun, "job.") {
+					got[fun] = append(got[fun], who...)
+				}
+			case <-within(t).Done():
+				t.Fatalf("%s: %d messages of the last job; before it: %v", when, ended, got)
+			}
+		}
+		for _, who := range got {
+			slices.Sort(who)
+		}
+		all := []string{"blue", "free", "red"}
+		if diff := cmp.Diff(map[string][]string{"job.red": {"red"}, "job.blue": {"blue"}, "job.all": all, "job.end": all}, got); diff != "" {
+			t.Errorf("%s: who decrypts each job:\n%s", when, diff)
 		}
 	}
-	keys := []*crypt.Key{red.signed.AES, blue.signed.AES, free.signed.AES}
+	check("at first")
 	if err := r.Rotate(within(t)); err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range []*minion{red, blue, free} {
-		if got := m.signIn(); got != protocol.Accepted || slices.ContainsFunc(keys, m.signed.AES.Equal) {
-			t.Errorf("%s: %v, or a key of before", m.id, got)
+	for i, id := range ids {
+		key := r.accepted(id, i+1).signed.AES
+		for of, other := range shared {
+			if key.Equal(other) {
+				t.Errorf("%s has the key of %s", id, of)
+			}
 		}
+		shared["former "+id] = shared[id]
+		shared[id] = key
 	}
+	check("after Rotate")
 }
 
 // TestEqualMastersHaveTheTenantsKeys checks that all masters of a database use the same shared key for the minions of
