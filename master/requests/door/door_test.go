@@ -433,6 +433,33 @@ func TestReplaysApproveNoPeer(t *testing.T) {
 	}
 }
 
+// TestRepeatedPillarRequests: a stock minion whose connection breaks before the reply sends its request for a pillar again, unchanged, over
+// a new connection. It gets the pillar there, and its next request approves the new connection.
+func TestRepeatedPillarRequests(t *testing.T) {
+	h := newHouse(t, nil)
+	send := func(body []byte) (reply any, approved bool) {
+		t.Helper()
+		packed := h.door.Handle(transport.WithApprove(t.Context(), func() { approved = true }), "10.0.0.1:1", bytes.Clone(body), 4505)
+		reply, err := payload.Unmarshal(packed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return reply, approved
+	}
+	first, _ := h.seal(t, object{"cmd": "_pillar"})
+	next, _ := h.seal(t, object{"cmd": "good", "x": "y"})
+	for _, c := range []struct {
+		what     string
+		body     []byte
+		approved bool
+	}{{"first", first, true}, {"repeated", first, false}, {"repeated again", first, false}, {"next", next, true}} {
+		reply, approved := send(c.body)
+		if approved != c.approved || reply == protocol.BadLoad {
+			t.Errorf("%s request: %v, approved %v, want %v", c.what, reply, approved, c.approved)
+		}
+	}
+}
+
 // TestRequestsOfPeersApproveNoPeer: a recorded request that a peer master has accepted approves its sender at no master of the cluster.
 func TestRequestsOfPeersApproveNoPeer(t *testing.T) {
 	h := newHouse(t, nil)
