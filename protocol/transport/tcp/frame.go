@@ -26,7 +26,8 @@ import (
 )
 
 const (
-	// maxHead is the largest header in bytes; Salt's holds one UUID.
+	// maxHead is how many bytes a frame may have besides its body, in its head, names and unknown fields. Salt's head
+	// holds one UUID.
 	maxHead = 4 << 10
 	// maxDepth is the nesting limit of values. Python packs at most 511 levels.
 	maxDepth = 512
@@ -95,7 +96,8 @@ func (r *reader) next() (f frame, err error) {
 	return f, err
 }
 
-// readFrame reads the map of one frame. Unknown fields are skipped within maxHead.
+// readFrame reads the map of one frame. Unknown fields are skipped. All but the body is within maxHead, and there is one
+// body, because an unapproved peer pays for a frame and for a large body, not for more.
 func (r *reader) readFrame() (f frame, err error) {
 	c, err := r.r.ReadByte()
 	if err != nil {
@@ -114,8 +116,16 @@ func (r *reader) readFrame() (f frame, err error) {
 	if kind != kindMap || n > maxFields {
 		return f, fmt.Errorf("tcp: frame is not a small map: %w", transport.ErrProtocol)
 	}
+	left := int64(maxHead)
+	// small reads a value besides the body.
+	small := func() ([]byte, error) {
+		b, err := r.value(left, false)
+		// guard: repeated-bodies TestFramesAreSmall
+		left -= int64(len(b))
+		return b, err
+	}
 	for range n {
-		key, err := r.value(maxHead, false)
+		key, err := small()
 		if err != nil {
 			return f, err
 		}
@@ -125,11 +135,15 @@ func (r *reader) readFrame() (f frame, err error) {
 		}
 		switch string(name) {
 		case "head":
-			f.head, err = r.value(maxHead, false)
+			f.head, err = small()
 		case "body":
+			// guard: repeated-bodies TestFramesAreSmall
+			if f.body != nil {
+				return f, fmt.Errorf("tcp: frame with two bodies: %w", transport.ErrProtocol)
+			}
 			f.body, err = r.value(r.max, true)
 		default:
-			_, err = r.value(maxHead, false)
+			_, err = small()
 		}
 		if err != nil {
 			return f, err

@@ -224,6 +224,35 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
+// TestFramesAreSmall: a frame has one body and, besides it, at most maxHead bytes in all fields together. An unapproved peer pays for one
+// frame, so it may not have the master read more of them in one.
+func TestFramesAreSmall(t *testing.T) {
+	text := func(n int) string { return "\xda" + string([]byte{byte(n >> 8), byte(n)}) + strings.Repeat("x", n) }
+	for name, c := range map[string]struct {
+		frame string
+		ok    bool
+	}{
+		"a small head":             {"\x82\xa4head" + text(2000) + "\xa4body" + text(60_000), true},
+		"unknown fields":           {"\x84\xa4head\x80\xa1a" + text(1500) + "\xa1b" + text(1500) + "\xa4body" + text(60_000), true},
+		"two bodies":               {"\x83\xa4head\x80\xa4body\xa1x\xa4body\xa1x", false},
+		"two large bodies":         {"\x83\xa4head\x80\xa4body" + text(60_000) + "\xa4body" + text(60_000), false},
+		"two heads":                {"\x83\xa4head" + text(2000) + "\xa4head" + text(2000) + "\xa4body\xa1x", true},
+		"three heads":              {"\x84\xa4head" + text(2000) + "\xa4head" + text(2000) + "\xa4head" + text(2000) + "\xa4body\xa1x", false},
+		"many unknown fields":      {"\x85\xa4head\x80\xa1a" + text(1500) + "\xa1b" + text(1500) + "\xa1c" + text(1500) + "\xa4body\xa1x", false},
+		"long names":               {"\x83" + text(3000) + "\xc0" + text(3000) + "\xc0\xa4body\xa1x", false},
+		"a body that is a name":    {"\x82\xa4head\x80" + text(5000) + "\xc0", false},
+		"unknown fields of arrays": {"\x83\xa1a\xdc\x08\x00" + strings.Repeat("\x01", 2048) + "\xa1b\xdc\x08\x00" + strings.Repeat("\x01", 2048) + "\xa4body\xa1x", false},
+	} {
+		in := strings.NewReader(c.frame)
+		r := &reader{r: bufio.NewReaderSize(in, 256), max: 1 << 20}
+		if _, err := r.next(); (err == nil) != c.ok {
+			t.Errorf("%s: %v", name, err)
+		} else if read := len(c.frame) - in.Len(); !c.ok && read > 66<<10 {
+			t.Errorf("%s: %d bytes were read", name, read)
+		}
+	}
+}
+
 // TestFrameMemory: a request with one long text, like a return, is in memory only once while it is read.
 func TestFrameMemory(t *testing.T) {
 	long := strings.Repeat("x", 10<<10)
