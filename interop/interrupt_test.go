@@ -112,7 +112,17 @@ func TestInterrupted(t *testing.T) {
 				text = regexp.MustCompile(`(?s)Exception occurred in runner .*?SystemExit: \d\n(\[INFO    \] Runner completed: JID\n)?`).ReplaceAllString(text, "")
 				return ended{text, cmd.ProcessState.ExitCode()}
 			}
-			if diff := cmp.Diff(seen(func(p string) string { return stock(t, "3007", p) }), seen(ours)); diff != "" {
+			inStock := func(p string) string { return stock(t, "3007", p) }
+			theirs := seen(inStock)
+			// Stock's handler exits wherever the program is. Within its event loop, which cannot be closed there, it
+			// fails: one signal of some hundred.
+			for range 3 {
+				if !strings.Contains(theirs.Out, "RuntimeError: Cannot close a running event loop") {
+					break
+				}
+				theirs = seen(inStock)
+			}
+			if diff := cmp.Diff(theirs, seen(ours)); diff != "" {
 				t.Errorf("%s, %v (-stock +ours):\n%s", c.line, sig, diff)
 			}
 		}

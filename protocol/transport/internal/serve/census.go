@@ -30,6 +30,10 @@ const (
 	priceFactor = 10
 	// maxDebt limits how long one message waits because of earlier ones.
 	maxDebt = time.Second
+	// peerCredit is how much of its debt an address does not wait for, for each of its connections with an approved
+	// peer, up to maxDebt in total. Thousands of minions behind one address may open their request connections at the
+	// same time, and return the results of a job.
+	peerCredit = priceFactor * (HandshakePrice + messagePrice)
 	// shortDebt is how long a connection waits for earlier messages of its address in the slot of a handshake. If it
 	// has to wait longer it is one of the debtors.
 	shortDebt = 50 * time.Millisecond
@@ -44,9 +48,10 @@ const (
 // longest. So a crowd of new connections does not replace a command on the master's host that waits for its reply.
 // Group.mu guards it.
 type census struct {
-	max    int // limit for connections of all kinds
-	byAddr map[netip.Prefix]*list.List
-	paid   map[netip.Prefix]time.Time // when the messages of an address will be paid for
+	max      int // limit for connections of all kinds
+	byAddr   map[netip.Prefix]*list.List
+	approved map[netip.Prefix]int       // connections whose peers are approved
+	paid     map[netip.Prefix]time.Time // when the messages of an address will be paid for
 }
 
 // unapproved is a connection whose peer is not approved yet.
@@ -101,20 +106,26 @@ func (s *census) chargeAddress(addr netip.Prefix, price time.Duration, now time.
 	if s.paid == nil {
 		s.paid = make(map[netip.Prefix]time.Time)
 	}
-	wait := paid.Sub(now)
-	s.paid[addr] = now.Add(min(wait+priceFactor*price, maxDebt))
-	return wait
+	wait, credit := paid.Sub(now), s.creditOf(addr)
+	s.paid[addr] = now.Add(min(wait+priceFactor*price, maxDebt+credit))
+	return max(wait-credit, 0)
+}
+
+// creditOf returns how much of its debt an address does not wait for.
+func (s *census) creditOf(addr netip.Prefix) time.Duration {
+	return min(time.Duration(s.approved[addr])*peerCredit, maxDebt)
 }
 
 // owes reports whether a handshake from an address has to wait long for earlier messages.
 func (s *census) owes(addr netip.Prefix, now time.Time) bool {
-	return s.paid[addr].Sub(now) > shortDebt
+	return s.paid[addr].Sub(now)-s.creditOf(addr) > shortDebt
 }
 
 // chargeConn charges a price to the address of a connection. It returns how long the next message must wait.
 func (s *census) chargeConn(u *unapproved, price time.Duration, now time.Time) time.Duration {
+	before := max(s.paid[u.addr].Sub(now), 0)
 	wait := s.chargeAddress(u.addr, price, now)
-	u.charged += s.paid[u.addr].Sub(now) - wait
+	u.charged += s.paid[u.addr].Sub(now) - before
 	return wait
 }
 
@@ -125,6 +136,17 @@ func (s *census) approveConn(u *unapproved) {
 		s.paid[u.addr] = paid.Add(-u.charged)
 	}
 	s.removeConn(u)
+	if s.approved == nil {
+		s.approved = make(map[netip.Prefix]int)
+	}
+	s.approved[u.addr]++
+}
+
+// dropApproved removes a connection whose peer was approved.
+func (s *census) dropApproved(addr netip.Prefix) {
+	if s.approved[addr]--; s.approved[addr] == 0 {
+		delete(s.approved, addr)
+	}
 }
 
 // removeConn removes a connection that was approved or ended.

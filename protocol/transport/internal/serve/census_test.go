@@ -63,6 +63,71 @@ func TestVictim(t *testing.T) {
 	}
 }
 
+// TestPeerCredit: an address waits for less of its debt the more connections of approved peers it has, up to maxDebt. A
+// connection that ended, or lost its place before it was approved, does not count.
+func TestPeerCredit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := group(t, nil)
+		defer g.Close()
+		g.census.max = 2000
+		addr := netip.MustParsePrefix("10.0.0.1/32")
+		debt := func() time.Duration {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			delete(g.census.paid, addr)
+			g.census.chargeAddress(addr, 2*maxDebt/priceFactor, time.Now())
+			return g.census.chargeAddress(addr, 0, time.Now())
+		}
+		var conns []net.Conn
+		for i := range 2000 {
+			c := from{addr: fmt.Sprintf("10.0.0.1:%d", i+1)}
+			if _, as := g.addConn(c, true); as != admitted {
+				t.Fatal("not admitted")
+			}
+			g.wg.Done() // there is no handshake
+			conns = append(conns, c)
+		}
+		if got := debt(); got != maxDebt {
+			t.Errorf("without an approved peer it waits %v", got)
+		}
+		for _, c := range conns[:500] {
+			g.Vouch(c)
+			g.Vouch(c) // counts once
+		}
+		credit := g.census.creditOf(addr)
+		if got := debt(); credit != 500*peerCredit || got != maxDebt {
+			t.Errorf("with 500 approved peers it has a credit of %v and waits %v", credit, got)
+		}
+		// A hundred handshakes at once cost less than the credit.
+		g.census.paid = nil
+		for range 100 {
+			if wait := g.census.chargeAddress(addr, HandshakePrice, time.Now()); wait != 0 {
+				t.Fatalf("waits %v", wait)
+			}
+		}
+		if g.census.owes(addr, time.Now()) {
+			t.Error("its connections are debtors")
+		}
+		for _, c := range conns[500:1900] {
+			g.Vouch(c)
+		}
+		if credit := g.census.creditOf(addr); credit != maxDebt {
+			t.Errorf("the credit of 1,900 approved peers is %v", credit)
+		}
+		g.mu.Lock()
+		lost := g.expelConn(g.conns[conns[1950]])
+		g.mu.Unlock()
+		g.Drop(lost)
+		for _, c := range conns {
+			g.Drop(c)
+			g.Drop(c) // counts once
+		}
+		if n := len(g.census.approved); n != 0 {
+			t.Errorf("%d addresses have approved peers, and no connections", n)
+		}
+	})
+}
+
 // TestSilentRequests: a request connection of an unapproved peer is closed after a minute without a request. A
 // connection with requests stays open, and so do an approved one and a subscriber.
 func TestSilentRequests(t *testing.T) {

@@ -559,8 +559,13 @@ func (g *Group) Drop(c net.Conn) {
 	c.Close()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if u := g.conns[c]; u != nil {
+	u, has := g.conns[c]
+	_, lost := g.lost[c]
+	switch {
+	case u != nil:
 		g.census.removeConn(u)
+	case has && !lost:
+		g.census.dropApproved(connPrefix(c))
 	}
 	delete(g.conns, c)
 	delete(g.lost, c)
