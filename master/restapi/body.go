@@ -4,6 +4,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"time"
 
 	"github.com/brine-salt/brine/master/restapi/internal/exchange"
 	"github.com/brine-salt/brine/master/restapi/internal/native"
@@ -37,5 +38,40 @@ func (s *Server) readBody(q *exchange.Request) error {
 		return err
 	}
 	q.Charged = charged
+	if err := s.chargeSmall(q, int64(len(b))); err != nil {
+		return err
+	}
 	return q.Decode(b)
+}
+
+// settleBody ends the account of a body whose request ended with err.
+func (s *Server) settleBody(q *exchange.Request, err error) {
+	if err == nil {
+		if q.Refund > 0 {
+			s.bodies.ChargeBytes(q.RemoteAddr, -q.Refund)
+		}
+		return
+	}
+	// guard: large-bodies TestRefusedBodiesCountMore
+	if q.Charged > 0 {
+		s.bodies.ChargeBytes(q.RemoteAddr, (refusedBody-1)*q.Charged)
+	}
+}
+
+// chargeSmall counts a body of n bytes that was read without being charged against the address of a caller without a
+// token, before it is decoded. The address gets the bytes back if the request succeeds.
+func (s *Server) chargeSmall(q *exchange.Request, n int64) error {
+	if q.Charged > 0 || n <= loginBody {
+		return nil
+	}
+	if _, err := s.tokenOwner(q.Request, tokenID(q.Request)); err == nil {
+		return nil
+	}
+	// guard: small-bodies TestRefusedSmallBodies instead: _ = s.bodies.AllowBytes(q.RemoteAddr, n, time.Now())
+	if !s.bodies.AllowBytes(q.RemoteAddr, n, time.Now()) {
+		return exchange.NewError(http.StatusTooManyRequests,
+			"Too many requests without a token were refused")
+	}
+	q.Charged, q.Refund = n, n
+	return nil
 }

@@ -151,6 +151,7 @@ func (s *Server) showKeys(q *exchange.Request) (any, error) {
 func (s *Server) keyPair(w http.ResponseWriter, r *http.Request) {
 	q := &exchange.Request{Request: r, W: w}
 	tarball, id, err := s.makePair(q)
+	s.settleBody(q, err)
 	if err != nil {
 		s.answerError(w, r, err)
 		return

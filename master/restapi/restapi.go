@@ -48,7 +48,7 @@ type Options struct {
 	// MaxBody limits the body of a request in bytes; 0 means Salt's 1 MiB.
 	MaxBody int64
 	// Strangers limits the total bytes of larger bodies being received without a valid token; 0 means 64 MiB.
-	// Beyond it they are refused (503). Small bodies, such as log-ins, are never refused.
+	// Beyond it they are refused (503). Small bodies, such as log-ins, are received in any case.
 	Strangers int64
 	// LoginRate and LoginBurst limit the failed log-ins per name and source address, per second; 0 means 1 and
 	// 20, below 0 no limit. The limits for all names of one address are ten times that.
@@ -357,11 +357,8 @@ func (s *Server) answerWith(f func(*exchange.Request) (any, error)) http.Handler
 		if err == nil {
 			v, err = f(q)
 		}
+		s.settleBody(q, err)
 		if err != nil {
-			// guard: large-bodies TestRefusedBodiesCountMore
-			if q.Charged > 0 {
-				s.bodies.ChargeBytes(r.RemoteAddr, (refusedBody-1)*q.Charged)
-			}
 			s.answerError(w, r, err)
 			return
 		}

@@ -25,8 +25,9 @@ type Request struct {
 	// Parts are the parts after the first in multipart/form-data; nil for other types.
 	Parts *multipart.Reader
 	Code  int // status code of the answer
-	// Charged is what was counted against the address's limit for a large body without a token.
-	Charged int64
+	// Charged is what was counted against the address's limit for a body without a token, and Refund what of it is
+	// given back if the request succeeds.
+	Charged, Refund int64
 }
 
 // decodeForm decodes a form. Repeated fields become lists, empty ones are left out; arg and kwarg are parsed as
