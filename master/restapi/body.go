@@ -67,7 +67,7 @@ func (s *Server) chargeSmall(q *exchange.Request, n int64) error {
 	if _, err := s.tokenOwner(q.Request, tokenID(q.Request)); err == nil {
 		return nil
 	}
-	// guard: small-bodies TestRefusedSmallBodies instead: _ = s.bodies.AllowBytes(q.RemoteAddr, n, time.Now())
+	// guard: small-bodies TestRefusedSmallBodies instead: time.Now().IsZero()
 	if !s.bodies.AllowBytes(q.RemoteAddr, n, time.Now()) {
 		return exchange.NewError(http.StatusTooManyRequests,
 			"Too many requests without a token were refused")

@@ -16,8 +16,8 @@ import (
 
 // Limits for unauthenticated clients, and defaults of Options.
 const (
-	// smallBody is the size in bytes up to which a body is always read, loginBody up to which it is decoded too. Log-ins
-	// are smaller.
+	// smallBody is the size in bytes up to which a body is always read, and loginBody up to which it is always
+	// decoded. Log-ins are smaller.
 	smallBody, loginBody = 64 << 10, 4 << 10
 	// defaultBody and defaultStrangers are the defaults of Options.MaxBody and Options.Strangers.
 	defaultBody, defaultStrangers = 1 << 20, 64 << 20
