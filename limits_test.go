@@ -98,7 +98,7 @@ func limitRows() map[string][]string {
 		"contents of a request in the clear":     {door + "clearBytes", door + "clearElements", door + "outerDepth", door + "localBytes"},
 		"sign-ins":                               {mas + "defaultAuthRate", mas + "defaultAuthBurst", desk + "authAtOnce", desk + "knownBurst"},
 		"sign-ins without an accepted key":       {subs + "newcomerRate", subs + "newcomerBurst", subs + "newcomersOfOne", subs + "newcomerPlaces", subs + "newcomerPart", subs + "newcomersWaiting"},
-		"messages before a sign-in, apart from its signatures":     {serve + "priceFactor", serve + "maxDebt", serve + "maxDebt"},
+		"messages before a sign-in, apart from its signatures":     {serve + "priceFactor", serve + "maxDebt", serve + "maxDebt", trans + "DefaultMaxHandshakes"},
 		"identification probes without an answer":                  {subs + "unansweredRate", subs + "unansweredBurst", subs + "unknownRate", subs + "unknownBurst", serve + "minionTime"},
 		"unidentified subscribers, at an address without a minion": {serve + "unknownShare", serve + "withheldTime"},
 		"pending keys":                              {"master/keys defaultPending", "master/keys pendingStale"},

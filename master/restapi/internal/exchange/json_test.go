@@ -32,3 +32,14 @@ func TestErrorPages(t *testing.T) {
 		t.Error(w.Body.String())
 	}
 }
+
+// TestLongAccepts: only the beginning of an Accept header is read.
+func TestLongAccepts(t *testing.T) {
+	const yaml, other = "application/x-yaml", "text/plain;q=0.9,"
+	for n, want := range map[int]string{0: yaml, 10: yaml, maxAccept / len(other): "", 4000: ""} {
+		header := strings.Repeat(other, n) + yaml
+		if got := Negotiate(header); got != want || Accepts(header, yaml) != (want != "") {
+			t.Errorf("after %d other types: %q, want %q", n, got, want)
+		}
+	}
+}
