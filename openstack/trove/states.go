@@ -79,6 +79,16 @@ func findDatabase(ctx context.Context, c *states.Call, name string) (map[string]
 	return nil, nil
 }
 
+// sameSet returns the one spelling of a character set's or collation's names. Their case does not matter, and utf8 is the older name of
+// utf8mb3.
+func sameSet(name string) string {
+	name = strings.ToLower(name)
+	if rest, ok := strings.CutPrefix(name, "utf8"); ok && (rest == "" || rest[0] == '_') {
+		return "utf8mb3" + rest
+	}
+	return name
+}
+
 func databasePresent(ctx context.Context, c *states.Call) (*states.Result, error) {
 	ret, name := c.Result(), c.Name()
 	is, err := findDatabase(ctx, c, name)
@@ -87,7 +97,7 @@ func databasePresent(ctx context.Context, c *states.Call) (*states.Result, error
 	}
 	if is != nil {
 		for _, key := range [...]string{"character_set", "collate"} {
-			if want := c.Value(key); pytext.Truth(want) && is["_"+key] != want {
+			if want := c.Value(key); pytext.Truth(want) && sameSet(pytext.Str(is["_"+key])) != sameSet(pytext.Str(want)) {
 				return ret.As(states.False, "The database "+name+" has the "+strings.ReplaceAll(key, "_", " ")+" "+pytext.Str(is["_"+key])+", not "+pytext.Str(want))
 			}
 		}

@@ -3,6 +3,7 @@
 package dbpage
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -40,9 +41,9 @@ func (p Page) after(column string, quote func(string) string) string {
 	case p.Marker == "":
 		return ""
 	case p.Include:
-		return " AND " + column + " >= " + quote(p.Marker)
+		return column + " >= " + quote(p.Marker)
 	}
-	return " AND " + column + " > " + quote(p.Marker)
+	return column + " > " + quote(p.Marker)
 }
 
 // clause requests one more row than the page has; that row shows whether there is another page.
@@ -61,7 +62,33 @@ func Cut[T any](p Page, rows []T) (page []T, more bool) {
 	return rows, false
 }
 
-// list returns quoted texts for IN.
+// where returns a clause of those conditions that are not empty.
+func where(conditions ...string) string {
+	conditions = slices.DeleteFunc(conditions, func(s string) bool { return s == "" })
+	if len(conditions) == 0 {
+		return ""
+	}
+	return " WHERE " + strings.Join(conditions, " AND ")
+}
+
+// and returns a further condition of a clause, if it is not empty.
+func and(condition string) string {
+	if condition == "" {
+		return ""
+	}
+	return " AND " + condition
+}
+
+// notIn returns the condition that leaves texts out. It is empty if there are no texts: an empty list is a syntax error, and the list
+// (”) would leave out MySQL's users without a name.
+func notIn(column string, texts []string, quote func(string) string) string {
+	if len(texts) == 0 {
+		return ""
+	}
+	return column + " NOT IN (" + list(texts, quote) + ")"
+}
+
+// list returns quoted texts for IN. Without texts it is (”), which leaves nothing out in PostgreSQL, where each name has a letter.
 func list(texts []string, quote func(string) string) string {
 	if len(texts) == 0 {
 		return "''"
@@ -78,17 +105,23 @@ func QuoteMySQL(s string) string {
 	return "'" + strings.NewReplacer("\x00", `\0`, "\n", `\n`, "\r", `\r`, "\x1a", `\Z`, "'", `\'`, `\`, `\\`).Replace(s) + "'"
 }
 
-// MySQLDatabases selects name, character set and collation of databases.
+// MySQLDatabases selects name, character set and collation of databases. The server compares their names without regard to case, so names
+// that differ in case only are sorted by their bytes.
 func MySQLDatabases(p Page, without []string) string {
+	skip := ""
+	if p.Marker != "" {
+		marker := QuoteMySQL(p.Marker)
+		skip = "(schema_name > " + marker + " OR schema_name = " + marker + " AND " + p.after("BINARY schema_name", QuoteMySQL) + ")"
+	}
 	return "SELECT schema_name, default_character_set_name, default_collation_name FROM information_schema.schemata" +
-		" WHERE schema_name NOT IN (" + list(without, QuoteMySQL) + ")" + p.after("schema_name", QuoteMySQL) + " ORDER BY schema_name ASC" + p.clause()
+		where(notIn("schema_name", without, QuoteMySQL), skip) + " ORDER BY schema_name ASC, BINARY schema_name ASC" + p.clause()
 }
 
 // MySQLUsers selects name, host and name@host of users, by which they are sorted.
 func MySQLUsers(p Page, without, withoutHosts []string) string {
 	return "SELECT User, Host, Marker FROM (SELECT User, Host, CONCAT(User, '@', Host) AS Marker FROM mysql.user) AS innerquery" +
-		" WHERE Host NOT IN (" + list(withoutHosts, QuoteMySQL) + ") AND User NOT IN (" + list(without, QuoteMySQL) + ")" +
-		p.after("Marker", QuoteMySQL) + " ORDER BY Marker" + p.clause()
+		where(notIn("Host", withoutHosts, QuoteMySQL), notIn("User", without, QuoteMySQL), p.after("Marker", QuoteMySQL)) +
+		" ORDER BY Marker" + p.clause()
 }
 
 // MySQLGrants selects the users with the databases on which they have more privileges than USAGE. The user is written as 'name'@'host';
@@ -122,7 +155,7 @@ func QuotePostgres(s string) string {
 // PostgresDatabases selects name, encoding and collation of databases.
 func PostgresDatabases(p Page, without []string) string {
 	return `SELECT datname AS "name", pg_encoding_to_char(encoding) AS "encoding", datcollate AS "collate" FROM pg_database WHERE datistemplate = false` +
-		" AND datname NOT IN (" + list(without, QuotePostgres) + ")" + p.after("datname", QuotePostgres) + " ORDER BY datname" + p.clause()
+		" AND datname NOT IN (" + list(without, QuotePostgres) + ")" + and(p.after("datname", QuotePostgres)) + " ORDER BY datname" + p.clause()
 }
 
 // PostgresGrants selects users with the databases on which a superuser has granted them all privileges: name, and name, encoding and
@@ -135,5 +168,5 @@ const PostgresGrants = `SELECT u.usename AS "user", d.datname AS "name", d.encod
 // PostgresUsers selects as PostgresGrants does, sorted by user and database. The page's limit is of users.
 func PostgresUsers(p Page, without []string) string {
 	return PostgresGrants + "WHERE u.usename IN (SELECT usename FROM pg_catalog.pg_user WHERE usename NOT IN (" + list(without, QuotePostgres) + ")" +
-		p.after("usename", QuotePostgres) + " ORDER BY usename" + p.clause() + ") ORDER BY u.usename, d.datname"
+		and(p.after("usename", QuotePostgres)) + " ORDER BY usename" + p.clause() + ") ORDER BY u.usename, d.datname"
 }
