@@ -198,7 +198,8 @@ func TestVolumes(t *testing.T) {
 			[]string{"blockdev --getsize64 /dev/vdb ", "resize2fs /dev/vdb "}},
 		{"resize_fs", map[string]any{"volume_fstype": "xfs"}, map[string]any{"device_path": "/dev/vdb", "mount_point": "/var/lib/mysql"},
 			[]string{"blockdev --getsize64 /dev/vdb ", "xfs_growfs /var/lib/mysql "}},
-		{"pre_create_backup", nil, nil, []string{`sleep 600; rm "$FS_MARK" && fsfreeze --unfreeze "$FS_VOLUME"`,
+		{"pre_create_backup", nil, nil, []string{`sleep 600; mv "$FS_MARK" "$FS_MARK-ended" && ` +
+			`flock "$FS_LOCK" sh -c 'rm "$FS_MARK-ended" && fsfreeze --unfreeze "$FS_VOLUME"'`,
 			"sync -f ROOT/var/lib/mysql ", "fsfreeze --freeze ROOT/var/lib/mysql "}},
 		{"post_create_backup", nil, nil, []string{"fsfreeze --unfreeze ROOT/var/lib/mysql "}},
 	} {
@@ -207,9 +208,11 @@ func TestVolumes(t *testing.T) {
 			trove[k] = v
 		}
 		h := newHost(t, trove)
-		freezer := h.env.Path("/usr/sbin/fsfreeze")
-		if err := errors.Join(os.MkdirAll(filepath.Dir(freezer), 0o755), os.WriteFile(freezer, nil, 0o755)); err != nil {
-			t.Fatal(err)
+		for _, name := range []string{"/usr/sbin/fsfreeze", "/usr/sbin/flock"} {
+			file := h.env.Path(name)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, nil, 0o755)); err != nil {
+				t.Fatal(err)
+			}
 		}
 		if _, err := h.run(c.fun, c.kwargs); err != nil {
 			t.Errorf("%s: %v", c.fun, err)
