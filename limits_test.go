@@ -114,6 +114,7 @@ func limitRows() map[string][]string {
 			vendor + "defaultCheckTime", vendor + "defaultChecks", "429", "503"},
 		"memory": {"internal/daemon headroomPart", "internal/daemon minHeadroom"},
 		"rows of an answer of MySQL; size of a part of a published log (`logpub.publish`)": {"modules/mysql maxRows", "modules/logpub maxPart"},
+		"line of a published log that stays in one part (`logpub.publish`, Trove's logs)":  {"internal/modkit/logpub maxLine"},
 		"time for which `fs.freeze` keeps a file system frozen":                            {"modules/fs maxTimeout", "modules/fs defaultTimeout"},
 		"output of a program that is kept":                                                 {run + "DefaultLimit", run + "DefaultTotal", run + "limitPart", run + "totalPart", run + "MinLimit"},
 		"jobs at once":                                                                     {"minion defaultRunning", run + "placeDescriptors", run + "keptDescriptors"},

@@ -39,9 +39,9 @@ name
 var Module = &modules.Module{Name: "logpub", Doc: "Publish log files in parts.", Funcs: []modules.Def{
 	{Name: "discard", Doc: "Remove what is published of a log from a directory, and return its state." + arguments,
 		Example: "salt '*' logpub.discard /var/log/app.log /srv/logs", Params: []modules.Param{pathParam, toParam, nameParam}, Run: discard},
-	{Name: "publish", Doc: "Publish what was appended to a log since the last time, and return its state. The parts are of whole lines, except that a line of more than 4 KiB may be divided, and that the end of the file may be within a line. A log that was rotated is published from its beginning, and its old parts are removed from a directory." + arguments + `
+	{Name: "publish", Doc: "Publish what was appended to a log since the last time, and return its state. The parts are of whole lines, except that a line of more than 1 MiB is divided. A last line without its end is published when it is complete. A log that was rotated is published from its beginning, and its old parts are removed from a directory." + arguments + `
 limit : 1000000
-    The size of a part in bytes.`,
+    The size of a part in bytes. A longer line is a part of its own.`,
 		Example: "salt '*' logpub.publish /var/log/app.log /srv/logs", Params: []modules.Param{pathParam, toParam, nameParam, {Name: "limit", Default: int64(1000000)}}, Run: publish},
 	{Name: "show", Doc: "Return the state of a log: Ready, Partial, Published, Rotated, or Enabled if it is empty or missing; its size, and how many bytes are published and pending." + arguments,
 		Example: "salt '*' logpub.show /var/log/app.log /srv/logs", Params: []modules.Param{pathParam, toParam, nameParam}, Run: show},

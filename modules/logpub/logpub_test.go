@@ -2,6 +2,7 @@ package logpub
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -105,21 +106,23 @@ func TestDirectory(t *testing.T) {
 	h.is("Published", 13, 13, 0, "publish", "/srv", nil, int64(8))
 	h.write("first\nsecond\nand a long line\nrest")
 	h.is("Partial", 33, 13, 20, "show", "/srv")
-	h.is("Published", 33, 33, 0, "publish", "/srv", nil, int64(8))
+	h.is("Partial", 33, 29, 4, "publish", "/srv", nil, int64(8))
 	want := map[string]string{
 		"minion/app.log/log-2026-05-04T03:02:02.500000-0":  "first\n",
 		"minion/app.log/log-2026-05-04T03:02:03.500000-6":  "second\n",
 		"minion/app.log/log-2026-05-04T03:02:04.500000-13": "and a long line\n",
-		"minion/app.log/log-2026-05-04T03:02:05.500000-29": "rest",
-		"minion/app.log_metafile":                          `{"log_name":"app.log","log_type":"USER","log_file":"/app.log","log_size":33,"log_header_digest":"` + header + `"}`,
+		"minion/app.log_metafile":                          `{"log_name":"app.log","log_type":"USER","log_file":"/app.log","log_size":29,"log_header_digest":"` + header + `"}`,
 	}
 	if d := cmp.Diff(want, h.files("/srv")); d != "" {
 		t.Error(d)
 	}
-	h.is("Published", 33, 33, 0, "publish", "/srv")
+	h.is("Partial", 33, 29, 4, "publish", "/srv")
+	h.write("first\nsecond\nand a long line\nrest\n")
+	h.is("Published", 34, 34, 0, "publish", "/srv")
+	want["minion/app.log/log-2026-05-04T03:02:05.500000-29"] = "rest\n"
 
 	h.write("other\n")
-	h.is("Rotated", 6, 33, 6, "show", "/srv")
+	h.is("Rotated", 6, 34, 6, "show", "/srv")
 	h.is("Published", 6, 6, 0, "publish", "/srv")
 	delete(want, "minion/app.log_metafile")
 	got := h.files("/srv")
@@ -183,3 +186,63 @@ func TestArguments(t *testing.T) {
 		t.Errorf("another name: %v, %v", v, err)
 	}
 }
+
+// TestLines: a line is divided only if it has more than 1 MiB, and the last one is published when it is complete.
+func TestLines(t *testing.T) {
+	h := newHost(t)
+	const mib = 1 << 20
+	long := strings.Repeat("x", 9000) + "\n"
+	h.write("a\n" + long + "b\n" + long[:5000])
+	h.is("Partial", 14005, 9005, 5000, "publish", "/srv", nil, int64(4000))
+	h.write("a\n" + long + "b\n" + long)
+	h.is("Published", 18006, 18006, 0, "publish", "/srv", nil, int64(4000))
+	want := map[string]string{"0": "a\n", "2": long, "9003": "b\n", "9005": long}
+	if d := cmp.Diff(want, h.parts()); d != "" {
+		t.Error(d)
+	}
+
+	h.write(strings.Repeat("y", mib+10))
+	h.is("Rotated", mib+10, 18006, mib+10, "show", "/srv")
+	h.is("Partial", mib+10, mib, 10, "publish", "/srv")
+	h.write(strings.Repeat("y", mib+10) + "z\n")
+	h.is("Published", mib+12, mib+12, 0, "publish", "/srv")
+	want = map[string]string{"0": strings.Repeat("y", mib), "1048576": strings.Repeat("y", 10) + "z\n"}
+	if d := cmp.Diff(want, h.parts()); d != "" {
+		t.Error(d)
+	}
+}
+
+// parts returns the published texts by their offsets.
+func (h *host) parts() map[string]string {
+	h.t.Helper()
+	out := map[string]string{}
+	for name, text := range h.files("/srv/minion/app.log") {
+		out[name[strings.LastIndexByte(name, '-')+1:]] = text
+	}
+	return out
+}
+
+// TestFirstLine: a first line that is completed after it was published, as Trove's agent does it, is no rotation.
+func TestFirstLine(t *testing.T) {
+	h := newHost(t)
+	h.write("fir")
+	h.is("Ready", 3, 0, 3, "publish", "/srv")
+	file := h.env.Path("/srv/minion/app.log_metafile")
+	meta := `{"log_name":"app.log","log_type":"USER","log_file":"/app.log","log_size":3,"log_header_digest":"` + unfinished + `"}`
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(meta), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	h.is("Published", 3, 3, 0, "show", "/srv")
+	h.write("first\n")
+	h.is("Partial", 6, 3, 3, "show", "/srv")
+	h.is("Published", 6, 6, 0, "publish", "/srv")
+	if d := cmp.Diff(map[string]string{"3": "st\n"}, h.parts()); d != "" {
+		t.Error(d)
+	}
+	h.is("Published", 6, 6, 0, "show", "/srv")
+	h.write("fix, and a longer line\n")
+	h.is("Rotated", 23, 6, 23, "show", "/srv")
+}
+
+// unfinished is the MD5 sum of the first line before it is complete.
+const unfinished = "1846c75923656922409346559bd15573"

@@ -1,5 +1,5 @@
 // Package logpub publishes log files to a store: what was appended to a log since the last time, in parts. A part ends
-// with the end of a line, except within a line of more than 4 KiB, and at the end of a file that ends within a line.
+// with the end of a line, except within a line of more than 1 MiB. The last line is published once it is complete.
 // Module logpub and OpenStack Trove's agent use it.
 //
 // The store has the parts of a log, named by time and offset, and a metafile that says how much is published and which first line the
@@ -52,7 +52,7 @@ type Log struct {
 	Path       string // the file; "" for a log without a file
 	Prefix     string // of the parts' names
 	Metafile   string // the metafile's name
-	Limit      int64  // size of a part in bytes
+	Limit      int64  // size of a part in bytes; a part that is one line may be larger, up to maxLine
 	Now        func() time.Time
 
 	Exists          bool
@@ -60,6 +60,7 @@ type Log struct {
 
 	header, publishedHeader string
 	restored                bool
+	completed               bool // publishedHeader is of the first line before it was complete
 }
 
 // metafile is the data about a log in the store. The names of its fields are those of Trove's agent.
@@ -71,7 +72,7 @@ type metafile struct {
 	Header string `json:"log_header_digest"`
 }
 
-// maxLine bounds the first line, which identifies the file, and the metafile.
+// maxLine bounds a line that is not divided, the first line, which identifies the file, and the metafile.
 const maxLine = 1 << 20
 
 // Refresh reads the file's size and first line and, the first time, how much of it is published. s may be nil: then nothing is.
@@ -126,9 +127,15 @@ func (l *Log) read(f *os.File) error {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	sum := md5.Sum(line)
-	l.Size, l.header, l.Exists = info.Size(), hex.EncodeToString(sum[:]), true
+	l.Size, l.header, l.Exists = info.Size(), digest(line), true
+	// Trove's agent publishes a first line that is not complete.
+	l.completed = l.Published > 0 && l.Published < int64(len(line)) && digest(line[:l.Published]) == l.publishedHeader
 	return nil
+}
+
+func digest(line []byte) string {
+	sum := md5.Sum(line)
+	return hex.EncodeToString(sum[:])
 }
 
 // State returns the log's state.
@@ -148,7 +155,7 @@ func (l *Log) State() string {
 	return Enabled
 }
 
-// Pending returns the number of bytes that Publish would store.
+// Pending returns the number of bytes that are not published. A last line that is not complete is among them.
 func (l *Log) Pending() int64 {
 	if l.State() == Rotated {
 		return l.Size
@@ -158,7 +165,7 @@ func (l *Log) Pending() int64 {
 
 // rotated reports whether the file was replaced since parts of it were published.
 func (l *Log) rotated() bool {
-	return l.Published > 0 && (l.Size < l.Published || l.header != l.publishedHeader)
+	return l.Published > 0 && (l.Size < l.Published || l.header != l.publishedHeader && !l.completed)
 }
 
 // Discard removes the published parts.
@@ -176,7 +183,7 @@ func (l *Log) Discard(ctx context.Context, s Store) error {
 	return nil
 }
 
-// Publish stores what was appended to the log since the last time. A part is in memory at a time.
+// Publish stores the lines that were appended to the log since the last time. A part and a line are in memory at a time.
 func (l *Log) Publish(ctx context.Context, s Store) error {
 	if err := l.Refresh(ctx, s); err != nil {
 		return err
@@ -198,12 +205,16 @@ func (l *Log) Publish(ctx context.Context, s Store) error {
 		return modules.Errorf("cannot read the log %s: %v", l.Name, err)
 	}
 	p := &part{log: l, store: s}
-	r := bufio.NewReader(io.LimitReader(f, l.Size-l.Published))
+	rest := l.Size - l.Published
+	r := bufio.NewReaderSize(io.LimitReader(f, rest), int(min(rest+1, maxLine)))
 	for {
 		line, err := r.ReadSlice('\n')
 		whole := !errors.Is(err, bufio.ErrBufferFull)
 		if err != nil && !errors.Is(err, io.EOF) && whole {
 			return modules.Errorf("cannot read the log %s: %v", l.Name, err)
+		}
+		if errors.Is(err, io.EOF) {
+			return p.flush(ctx) // without a line that is not complete
 		}
 		if p.text.Len() > 0 && int64(p.text.Len()+len(line)) > l.Limit {
 			if err := p.flush(ctx); err != nil {
@@ -211,11 +222,8 @@ func (l *Log) Publish(ctx context.Context, s Store) error {
 			}
 		}
 		p.text.Write(line)
-		if len(line) > 0 && whole {
+		if whole {
 			p.lines++
-		}
-		if errors.Is(err, io.EOF) {
-			return p.flush(ctx)
 		}
 	}
 }
