@@ -77,7 +77,7 @@ It is -1 where the server is no replica, -2 where replication has stopped and -3
 	{Name: "user_grants", Doc: "Return the grants of a user.", Example: "salt '*' mysql.user_grants ada localhost", Params: []modules.Param{{Name: "user"}, {Name: "host", Default: "localhost"}}, Kwargs: "connection_args", Run: userGrants},
 	{Name: "user_info", Doc: "Return what the server knows of a user.", Example: "salt '*' mysql.user_info ada localhost", Params: []modules.Param{{Name: "user"}, {Name: "host", Default: "localhost"}}, Kwargs: "connection_args", Run: userInfo},
 	{Name: "user_list", Doc: "Return the users.", Example: "salt '*' mysql.user_list", Kwargs: "connection_args", Run: userList},
-	{Name: "user_page", Doc: `Return a page of the users by name and host, with the databases on which each has privileges, and the marker of the next page.
+	{Name: "user_page", Doc: `Return a page of the users by name and host, with the databases on which each has privileges, and the marker of the next page. MariaDB's roles are listed too, with an empty host, as mysql.user_list does.
 
 limit
     How many users a page has; all without it.
