@@ -106,7 +106,7 @@ func limitRows() map[string][]string {
 		"denied calls in the audit log":             {aud + "deniedRate", aud + "deniedBurst", aud + "auditLine", aud + "deniedAll", aud + "deniedAllBurst"},
 		"refused calls in the ordinary log":         {tools + "refusalRate", tools + "refusalBurst"},
 		"HTTP connections":                          {"cmd/brine-master addressPart", "cmd/brine-master maxConnections", "cmd/brine-master descriptorPart"},
-		"an HTTP request":                           {rest + "headTime", rest + "maxHead", rest + "requestTime", rest + "idleTime"},
+		"an HTTP request":                           {rest + "headTime", rest + "maxHead", "master/restapi/internal/exchange maxAccept", rest + "requestTime", rest + "idleTime"},
 		"HTTP bodies beyond 64 KiB without a token": {rest + "smallBody", rest + "defaultBody", rest + "bodyRate", rest + "bodyBurst", rest + "refusedBody", rest + "loginBody", rest + "defaultStrangers", "413", "429", "503"},
 		"HTTP answers":                              {listen + "writePiece", listen + "WriteTimeout"},
 		"failed HTTP log-ins":                       {rest + "defaultLoginRate", rest + "defaultLoginBurst", limiter + "sourceShare", "429"},
