@@ -79,8 +79,8 @@ func and(condition string) string {
 	return " AND " + condition
 }
 
-// notIn returns the condition that leaves texts out. It is empty if there are no texts: an empty list is a syntax error, and the list
-// (”) would leave out MySQL's users without a name.
+// notIn returns the condition that leaves texts out. It is empty if there are no texts: an empty list is a syntax error, and a
+// list of an empty text would leave out MySQL's users without a name.
 func notIn(column string, texts []string, quote func(string) string) string {
 	if len(texts) == 0 {
 		return ""
@@ -88,7 +88,7 @@ func notIn(column string, texts []string, quote func(string) string) string {
 	return column + " NOT IN (" + list(texts, quote) + ")"
 }
 
-// list returns quoted texts for IN. Without texts it is (”), which leaves nothing out in PostgreSQL, where each name has a letter.
+// list returns quoted texts for IN. Without texts it has an empty one, which leaves nothing out in PostgreSQL, where each name has a letter.
 func list(texts []string, quote func(string) string) string {
 	if len(texts) == 0 {
 		return "''"
