@@ -48,7 +48,7 @@ type Options struct {
 	Seal *policy.Seal
 	// Restrict is called once after keys, journal and event sockets are open, before the minion does anything
 	// for a master or for salt-call. A sealed program restricts itself in the kernel there. Its error ends the
-	// minion. It may be nil.
+	// minion, with the exit code of an *ExitError or 1. It may be nil.
 	Restrict func() error
 	// Runner runs programs. If it is nil, functions cannot run any.
 	Runner modules.Runner

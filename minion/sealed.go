@@ -26,10 +26,11 @@ func (m *Minion) restrict() error {
 	if m.o.Restrict == nil {
 		return nil
 	}
-	if err := m.o.Restrict(); err != nil {
-		return &ExitError{Code: 1, Err: err}
+	err := m.o.Restrict()
+	if err == nil || errors.As(err, new(*ExitError)) {
+		return err
 	}
-	return nil
+	return &ExitError{Code: 1, Err: err}
 }
 
 // noteRefusal logs a call that the seal refused, and reports it to the master and to programs on this host.

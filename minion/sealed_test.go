@@ -2,6 +2,7 @@ package minion
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -324,4 +325,32 @@ func TestSealOutlivesReload(t *testing.T) {
 			t.Errorf("test.ping: %v", got)
 		}
 	})
+}
+
+// TestRestrictFails: a minion and a salt-call whose program cannot restrict itself end before they run anything, with the
+// exit code of the error. systemd starts a minion again that ends with 1, but not with ExitFinger.
+func TestRestrictFails(t *testing.T) {
+	plain := errors.New("no Landlock")
+	for _, c := range []struct {
+		err  error
+		code int
+	}{{plain, 1}, {&ExitError{Code: ExitFinger, Err: plain}, ExitFinger}} {
+		bubble(t, func(t *testing.T, n *mem.Network) {
+			r := newRig(t, n, nil)
+			r.o.Restrict = func() error { return c.err }
+			r.start()
+			var exit *ExitError
+			if err := r.wait(); !errors.As(err, &exit) || exit.Code != c.code || !errors.Is(err, plain) {
+				t.Errorf("%#v: the minion ended with %#v", c.err, err)
+			}
+			m, err := New(r.o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = m.Call(t.Context(), CallOptions{Fun: "test.ping", Local: true})
+			if exit = nil; !errors.As(err, &exit) || exit.Code != c.code || !errors.Is(err, plain) {
+				t.Errorf("%#v: salt-call --local ended with %#v", c.err, err)
+			}
+		})
+	}
 }
