@@ -41,7 +41,8 @@ func withFixed(table []fixed, built map[string]any) map[string]any {
 	return all
 }
 
-// validTypesOfAll returns [validTypes] of every option that has one. The configuration of a minion has some 350 options: one after the other they took 3 ms of each salt-call.
+// validTypesOfAll returns [validTypes] of every option that has one. The configuration of a minion has some 350 options:
+// one after the other they took 3 ms of each salt-call.
 func validTypesOfAll() map[string]string {
 	all := make(map[string]string, 512)
 	for _, t := range optionTypes {

@@ -94,7 +94,7 @@ func (r *Reader) Data(id string) (Data, bool) {
 	return o.Plain(), ok
 }
 
-// Ordered is Cache.Ordered. A Reader of some keys does not have it.
+// Ordered is Cache.Ordered. It reads the whole entry, also for a Reader of some keys.
 func (r *Reader) Ordered(id string) (Ordered, bool) {
 	if r.c.db == nil {
 		return r.c.Ordered(id)

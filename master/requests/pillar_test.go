@@ -149,9 +149,12 @@ func TestPillarThatFails(t *testing.T) {
 func TestGrainsKeepTheirOrder(t *testing.T) {
 	p, own, _ := newPillar(t)
 	faces := payload.OrderedMap{{Key: "lo", Value: "::"}, {Key: "eth1", Value: "b"}, {Key: "eth0", Value: "a"}}
-	grains := payload.OrderedMap{{Key: "id", Value: "forged"}, {Key: "faces", Value: faces}, {Key: "cpus", Value: int64(2)}}
+	grains := payload.OrderedMap{{Key: "id", Value: "forged"}, {Key: "faces", Value: faces}, {Key: "cpus", Value: int64(2)}, {Key: "id", Value: "victim"}}
 	p.fetchPillar(t.Context(), requesttest.NewSender(t).From("a", object{"grains": grains}))
-	want := payload.OrderedMap{{Key: "id", Value: "a"}, {Key: "faces", Value: faces}, {Key: "cpus", Value: int64(2)}}
+	want := payload.OrderedMap{{Key: "id", Value: "a"}, {Key: "faces", Value: faces}, {Key: "cpus", Value: int64(2)}, {Key: "id", Value: "a"}}
+	if d, _ := p.Cache.Data("a"); d.Grains["id"] != "a" {
+		t.Errorf("the grain id is %v", d.Grains["id"])
+	}
 	if d, _ := p.Cache.Ordered("a"); cmp.Diff(want, d.Grains) != "" {
 		t.Error(cmp.Diff(want, d.Grains))
 	}

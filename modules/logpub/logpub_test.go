@@ -212,6 +212,22 @@ func TestLines(t *testing.T) {
 	}
 }
 
+// TestLineInPieces: the end of a line that is being written is awaited.
+func TestLineInPieces(t *testing.T) {
+	h := newHost(t)
+	h.write("a\n\t12 Query\t")
+	log, err := os.OpenFile(h.env.Path("/app.log"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	time.AfterFunc(20*time.Millisecond, func() { _, _ = log.WriteString("SELECT 1\n") })
+	h.is("Published", 21, 21, 0, "publish", "/srv")
+	if d := cmp.Diff(map[string]string{"0": "a\n\t12 Query\tSELECT 1\n"}, h.parts()); d != "" {
+		t.Error(d)
+	}
+}
+
 // parts returns the published texts by their offsets.
 func (h *host) parts() map[string]string {
 	h.t.Helper()

@@ -84,18 +84,22 @@ func (m OrderedMap) Get(key string) (any, bool) {
 	return nil, false
 }
 
-// Set replaces the value of a text key, or appends an entry. The result may share memory with m, as with append.
+// Set replaces the value of a text key, or appends an entry. A peer may have sent the key several times: each entry gets
+// the value. The result may share memory with m, as with append.
 func (m OrderedMap) Set(key string, v any) OrderedMap {
+	has := false
 	for i := range m {
 		if k, ok := m[i].Key.(string); ok && k == key {
-			m[i].Value = v
-			return m
+			m[i].Value, has = v, true
 		}
+	}
+	if has {
+		return m
 	}
 	return append(m, Pair{key, v})
 }
 
-// Merge returns the entries of base, replaced and followed by those of over whose keys are text. The result may share memory with base.
+// Merge returns the entries of base, replaced and followed by those of over whose keys are text. It writes into base.
 func Merge(base, over OrderedMap) OrderedMap {
 	at := make(map[string]int, len(base)+len(over))
 	for i, p := range base {

@@ -185,6 +185,9 @@ func (l *Log) Discard(ctx context.Context, s Store) error {
 
 // Publish stores the lines that were appended to the log since the last time. A part and a line are in memory at a time.
 func (l *Log) Publish(ctx context.Context, s Store) error {
+	if err := l.awaitLine(ctx); err != nil {
+		return err
+	}
 	if err := l.Refresh(ctx, s); err != nil {
 		return err
 	}
@@ -224,6 +227,40 @@ func (l *Log) Publish(ctx context.Context, s Store) error {
 		p.text.Write(line)
 		if whole {
 			p.lines++
+		}
+	}
+}
+
+// lineTime is how long Publish waits for the end of the last line. MariaDB writes a line of its general log in pieces.
+const lineTime = 500 * time.Millisecond
+
+// awaitLine waits until the log's last line is complete, lineTime at most.
+func (l *Log) awaitLine(ctx context.Context) error {
+	f, err := os.Open(l.Path)
+	if err != nil {
+		return nil // Refresh reports it
+	}
+	defer f.Close()
+	ctx, cancel := context.WithTimeout(ctx, lineTime)
+	defer cancel()
+	tick := time.NewTicker(lineTime / 50)
+	defer tick.Stop()
+	for {
+		end, err := f.Seek(0, io.SeekEnd)
+		if err != nil || end == 0 {
+			return nil
+		}
+		var last [1]byte
+		if n, _ := f.ReadAt(last[:], end-1); n == 1 && last[0] == '\n' {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			if ctx.Err() == context.Canceled {
+				return ctx.Err()
+			}
+			return nil
+		case <-tick.C:
 		}
 	}
 }

@@ -143,9 +143,11 @@ func (s *stream) beginServe() error {
 // payFrames pays for the frames that were read. The library handles pings, pongs and fragments itself, each of which
 // takes as much time as a message that is refused.
 func (s *stream) payFrames() error {
-	n := s.frames.due
-	if s.frames.due = 0; n > 0 && !s.pay(n) {
-		return net.ErrClosed
+	// One after the other: a charge for all would be cut at the longest wait.
+	for ; s.frames.due > 0; s.frames.due-- {
+		if !s.pay(1) {
+			return net.ErrClosed
+		}
 	}
 	return nil
 }

@@ -103,7 +103,11 @@ const maxAccept = 1 << 10
 
 // acceptParts returns the entries of an Accept header.
 func acceptParts(header string) iter.Seq[string] {
-	return strings.SplitSeq(header[:min(len(header), maxAccept)], ",")
+	if len(header) > maxAccept {
+		header = header[:maxAccept]
+		header = header[:max(strings.LastIndexByte(header, ','), 0)] // whole entries only
+	}
+	return strings.SplitSeq(header, ",")
 }
 
 // Accepts reports whether an Accept header names a type.

@@ -106,7 +106,8 @@ func (s *census) chargeAddress(addr netip.Prefix, price time.Duration, now time.
 	if s.paid == nil {
 		s.paid = make(map[netip.Prefix]time.Time)
 	}
-	wait, credit := paid.Sub(now), s.creditOf(addr)
+	credit := s.creditOf(addr)
+	wait := min(paid.Sub(now), maxDebt+credit) // the credit may have become less
 	s.paid[addr] = now.Add(min(wait+priceFactor*price, maxDebt+credit))
 	return max(wait-credit, 0)
 }
@@ -118,12 +119,12 @@ func (s *census) creditOf(addr netip.Prefix) time.Duration {
 
 // owes reports whether a handshake from an address has to wait long for earlier messages.
 func (s *census) owes(addr netip.Prefix, now time.Time) bool {
-	return s.paid[addr].Sub(now)-s.creditOf(addr) > shortDebt
+	return max(s.paid[addr].Sub(now), 0)-s.creditOf(addr) > shortDebt
 }
 
 // chargeConn charges a price to the address of a connection. It returns how long the next message must wait.
 func (s *census) chargeConn(u *unapproved, price time.Duration, now time.Time) time.Duration {
-	before := max(s.paid[u.addr].Sub(now), 0)
+	before := min(max(s.paid[u.addr].Sub(now), 0), maxDebt+s.creditOf(u.addr))
 	wait := s.chargeAddress(u.addr, price, now)
 	u.charged += s.paid[u.addr].Sub(now) - before
 	return wait

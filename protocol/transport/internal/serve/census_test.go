@@ -98,6 +98,11 @@ func TestPeerCredit(t *testing.T) {
 		if got := debt(); credit != 500*peerCredit || got != maxDebt {
 			t.Errorf("with 500 approved peers it has a credit of %v and waits %v", credit, got)
 		}
+		// An address that was never charged, or whose account was cleared, owes nothing.
+		g.census.paid = nil
+		if g.census.owes(addr, time.Now()) {
+			t.Error("without an account its connections are debtors")
+		}
 		// A hundred handshakes at once cost less than the credit.
 		g.census.paid = nil
 		for range 100 {
@@ -118,9 +123,24 @@ func TestPeerCredit(t *testing.T) {
 		lost := g.expelConn(g.conns[conns[1950]])
 		g.mu.Unlock()
 		g.Drop(lost)
-		for _, c := range conns {
+		// A debt with credit is cut when the credit ends, and what a connection was charged does not become negative.
+		g.mu.Lock()
+		u := g.conns[conns[1960]]
+		g.census.paid = nil
+		g.census.chargeConn(u, maxDebt, time.Now())
+		u.charged = 0
+		g.mu.Unlock()
+		for _, c := range conns[:1900] {
 			g.Drop(c)
 			g.Drop(c) // counts once
+		}
+		g.mu.Lock()
+		if wait := g.census.chargeConn(u, messagePrice, time.Now()); wait != maxDebt || u.charged < 0 {
+			t.Errorf("without the credit it waits %v, charged %v", wait, u.charged)
+		}
+		g.mu.Unlock()
+		for _, c := range conns[1900:] {
+			g.Drop(c)
 		}
 		if n := len(g.census.approved); n != 0 {
 			t.Errorf("%d addresses have approved peers, and no connections", n)
