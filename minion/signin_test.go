@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/brine-salt/brine/internal/testkit/freeport"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/crypt"
 	"github.com/brine-salt/brine/protocol/payload"
@@ -635,12 +636,7 @@ func (d nameless) Requester(o transport.ClientOptions) (transport.Requester, err
 // TestUnreachableIsToldAtOnce connects to a port where nobody listens, and to a name that does not exist: the log says why long before
 // the sign-in gives up, once, and at debug for each attempt.
 func TestUnreachableIsToldAtOnce(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	l.Close()
+	addr := fmt.Sprint("127.0.0.1:", freeport.Port(t))
 	for _, c := range []struct{ name, master, want string }{
 		{"refused", addr, "Cannot connect to the master at " + addr + ": connection refused; trying again until "},
 		{"unknown", "nosuchhost.invalid:4506", "Cannot connect to the master at nosuchhost.invalid:4506: no such host; trying again until "},

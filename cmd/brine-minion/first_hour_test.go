@@ -8,10 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/brine-salt/brine/internal/testkit/freeport"
 	"github.com/brine-salt/brine/minion/doctor"
 	"github.com/brine-salt/brine/minion/program"
 )
@@ -143,12 +145,7 @@ func examined(t *testing.T, code int, args ...string) map[string]doctor.Line {
 // TestDoctor has the faults of a real host: a closed port, a name that does not exist, a server that is not a master,
 // an unreadable configuration, a missing certificate. Both ways to call the doctor print the same.
 func TestDoctor(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, closed, _ := net.SplitHostPort(ln.Addr().String())
-	ln.Close()
+	closed := strconv.Itoa(freeport.Port(t))
 	mute, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

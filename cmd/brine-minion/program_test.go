@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/brine-salt/brine/internal/testkit/freeport"
 	"github.com/brine-salt/brine/minion/program"
 )
 
@@ -184,12 +185,7 @@ func appendTo(t *testing.T, path, text string) {
 // TestMinionIsReadyWithoutMaster starts the daemon while its master is away. The daemon must report that it is ready
 // once it has its keys. When it is stopped it must exit with 0 and remove its pid file.
 func TestMinionIsReadyWithoutMaster(t *testing.T) {
-	away, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := away.Addr().(*net.TCPAddr).Port
-	away.Close()
+	port := freeport.Port(t)
 	dir := minionTree(t, "master: 127.0.0.1:"+strconv.Itoa(port)+"\nuser: ''\nacceptance_wait_time: 1\nkeysize: 2048\nmaster_tris: 3\nmaster_tries: often\n")
 	limit := time.Now().Add(time.Minute)
 	conf := filepath.Join(dir, "minion")

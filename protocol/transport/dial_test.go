@@ -2,11 +2,14 @@ package transport
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/brine-salt/brine/internal/testkit/freeport"
 )
 
 func TestJoinHostPort(t *testing.T) {
@@ -78,12 +81,7 @@ func TestNetDialSource(t *testing.T) {
 		t.Fatal(err)
 	}
 	conns := accept(t, ln)
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	local := free.Addr().String()
-	free.Close()
+	local := fmt.Sprint("127.0.0.1:", freeport.Port(t))
 	for range 3 { // again while the last connection is in TIME_WAIT
 		c, err := NetDial(KeepAlive{}, local)(t.Context(), "tcp", ln.Addr().String())
 		if err != nil {

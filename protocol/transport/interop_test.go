@@ -11,10 +11,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/brine-salt/brine/internal/testkit/freeport"
 	"github.com/brine-salt/brine/protocol/transport"
 	"github.com/brine-salt/brine/protocol/transport/tcp"
 	"github.com/brine-salt/brine/protocol/transport/transporttest"
@@ -141,11 +143,10 @@ func TestStockServers(t *testing.T) {
 			}
 			t.Run(filepath.Base(filepath.Dir(filepath.Dir(python)))+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				in, line := peer(t, python, "server", name)
-				var ret, pub string
-				for l := ""; pub == ""; {
-					l = line()
-					_, _ = fmt.Sscanf(l, "listening %s %s", &ret, &pub)
+				ports := freeport.Ports(t, 2)
+				ret, pub := strconv.Itoa(ports[0]), strconv.Itoa(ports[1])
+				in, line := peer(t, python, "server", name, ret, pub)
+				for line() != "listening" {
 				}
 				mod := func(o *transport.ClientOptions) {
 					o.RequestAddr, o.PublishAddr = "127.0.0.1:"+ret, "127.0.0.1:"+pub

@@ -1,7 +1,7 @@
 """Stock Salt's own transport classes as the other side of the interop test.
 
     peer.py client TRANSPORT REQUEST_PORT PUBLISH_PORT     requests, presence, then prints what is published
-    peer.py server TRANSPORT                               answers requests, publishes lines of standard input
+    peer.py server TRANSPORT REQUEST_PORT PUBLISH_PORT     answers requests, publishes lines of standard input
 """
 import asyncio
 import os
@@ -68,17 +68,17 @@ async def server(opts, loop):
     async def handle(payload):
         return payload["load"] if isinstance(payload, dict) else payload
 
-    opts["ret_port"] = free()
+    opts["ret_port"] = int(sys.argv[3])
     req = salt.transport.request_server(opts)
     req.pre_fork(None)
     req.post_fork(handle, loop)
-    port, pull = free(), tempfile.mktemp()
+    port, pull = int(sys.argv[4]), tempfile.mktemp()
     mod = sys.modules[type(req).__module__]
     pub = mod.PublishServer(opts, pub_host="127.0.0.1", pub_port=port, pull_path=pull)
     present = lambda sub, msg: out("presence", msg["load"])
     task = asyncio.ensure_future(wrap(pub.publisher(None, present, lambda s: None, loop)))
     await asyncio.sleep(1)
-    out("listening", opts["ret_port"], port)
+    out("listening")
     aio = asyncio.get_event_loop()
 
     def lines():
@@ -94,14 +94,6 @@ async def server(opts, loop):
 
 async def wrap(x):
     return await x
-
-
-def free():
-    import socket
-
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 d = tempfile.mkdtemp()
