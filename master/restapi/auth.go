@@ -78,6 +78,9 @@ func (s *Server) socketPeer(r *http.Request) (eauth.Token, error) {
 	return t, nil
 }
 
+// errUserRate answers a user who sends too many requests.
+var errUserRate = exchange.NewError(http.StatusTooManyRequests, "Too many requests")
+
 // countRequest counts a request against its caller's rate, and returns a 429 beyond it. Peers of unix sockets are
 // counted by user id, since one user may go by several names.
 func (s *Server) countRequest(t eauth.Token) error {
@@ -86,7 +89,7 @@ func (s *Server) countRequest(t eauth.Token) error {
 		key = t.EAuth + "/uid/" + t.UID // a user may have several names
 	}
 	if s.o.RequestRate > 0 && !s.requests.AllowName(key, time.Now()) {
-		return exchange.NewError(http.StatusTooManyRequests, "Too many requests")
+		return errUserRate
 	}
 	return nil
 }

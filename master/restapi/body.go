@@ -44,7 +44,8 @@ func (s *Server) readBody(q *exchange.Request) error {
 	return q.Decode(b)
 }
 
-// settleBody ends the account of a body whose request ended with err.
+// settleBody ends the account of a body whose request ended with err. A body that is refused costs more. A failure of
+// the master, and a client that disconnects, cost what was charged before.
 func (s *Server) settleBody(q *exchange.Request, err error) {
 	if err == nil {
 		if q.Refund > 0 {
@@ -53,9 +54,16 @@ func (s *Server) settleBody(q *exchange.Request, err error) {
 		return
 	}
 	// guard: large-bodies TestRefusedBodiesCountMore
-	if q.Charged > 0 {
+	if q.Charged > 0 && refusesBody(q.Request, err) {
 		s.bodies.ChargeBytes(q.RemoteAddr, (refusedBody-1)*q.Charged)
 	}
+}
+
+// refusesBody reports whether err refuses a request because of its body: for wrong credentials, too many of them, or
+// because it is not a command. A user who sends too many requests has proved who it is.
+func refusesBody(r *http.Request, err error) bool {
+	status := statusOf(r, err)
+	return status != nil && status.Code < http.StatusInternalServerError && status != errUserRate
 }
 
 // chargeSmall counts a body of n bytes that was read without being charged against the address of a caller without a

@@ -24,7 +24,7 @@ const (
 	// bodyRate and bodyBurst limit the bodies above smallBody from one address without a token, in bytes per
 	// second and at once, because parsing one as JSON takes some milliseconds. A body that is refused, for a
 	// wrong password or because it is not a command, counts refusedBody times. A body between loginBody and
-	// smallBody counts if it is refused, or as long as its request lasts: as YAML it takes up to 60 milliseconds.
+	// smallBody counts unless its request succeeds: as YAML it takes up to 60 milliseconds.
 	bodyRate, bodyBurst = 1 << 20, 4 << 20
 	refusedBody         = 8
 	// ownBytes is the memory in bytes for the bodies above smallBody of identified callers, and for uploads. A body

@@ -2,17 +2,22 @@ package restapi_test
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/brine-salt/brine/master/eauth"
 	"github.com/brine-salt/brine/master/restapi"
 )
 
@@ -285,25 +290,80 @@ func TestLargeBodiesOfOneAddress(t *testing.T) {
 }
 
 // TestRefusedBodiesCountMore: a large body whose log-in fails counts eight times in the share of its address, and one that is let in once.
+// So does one that the master fails to serve, and one of a user who sends too many requests.
 func TestRefusedBodiesCountMore(t *testing.T) {
-	for password, want := range map[string]struct{ code, taken int }{"secret": {200, 4}, "wrong": {401, 1}} {
+	for name, c := range map[string]struct {
+		path, body  string
+		change      func(*restapi.Options)
+		code, taken int
+	}{
+		"let in":      {"/login", padded("secret"), nil, 200, 4},
+		"refused":     {"/login", padded("wrong"), nil, 401, 1},
+		"master full": {"/login", padded("secret"), noTokens(t), 500, 4},
+		"user's rate": {"/run", "", func(o *restapi.Options) { o.RequestRate, o.RequestBurst = 1e-9, 1 }, 429, 4},
+	} {
 		s := newSite(t, func(o *restapi.Options) { o.LoginRate = -1 })
+		if c.change != nil {
+			c.change(&s.options)
+			s.serve(s.options)
+		}
+		if c.body == "" {
+			s.json("GET", "/jobs", nil) // the one request of the user
+			c.body = spaced(`{"client": "runner", "fun": "test.arg", "token": "` + s.token + `"}`)
+		}
 		taken := 0
 		for taken < 8 {
-			c := s.announce("/login", "1000000", "")
-			if code := c.status(); code == 429 {
+			q := s.announce(c.path, "1000000", "")
+			if code := q.status(); code == 429 {
 				break
 			} else if code != 100 {
-				t.Fatal(password, code)
+				t.Fatal(name, code)
 			}
 			taken++
-			fmt.Fprint(c, padded(password))
-			if code := c.status(); code != want.code {
-				t.Fatalf("%s: %d", password, code)
+			fmt.Fprint(q, c.body)
+			if code := q.status(); code != c.code {
+				t.Fatalf("%s: %d", name, code)
 			}
 		}
-		if taken < want.taken || taken > 2*want.taken { // more come in while it waits
-			t.Errorf("%s: %d bodies of a megabyte were taken", password, taken)
+		if taken < c.taken || taken > 2*c.taken { // more come in while it waits
+			t.Errorf("%s: %d bodies of a megabyte were taken", name, taken)
+		}
+	}
+}
+
+// noTokens has no log-in succeed: all tokens are another user's.
+func noTokens(t *testing.T) func(*restapi.Options) {
+	return func(o *restapi.Options) {
+		users := filepath.Join(t.TempDir(), "users")
+		if err := os.WriteFile(users, []byte("alice:secret\nbob:secret\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		auth, err := eauth.New(eauth.Options{MaxTokens: 1, Config: m{"file": m{"^filename": users, "alice": []any{".*"}, "bob": []any{".*"}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := auth.Login(t.Context(), "file", "bob", "secret"); err != nil {
+			t.Fatal(err)
+		}
+		o.Auth = auth
+	}
+}
+
+// TestClientsThatLeaveCountOnce: a large body counts once if its client disconnects while its command runs.
+func TestClientsThatLeaveCountOnce(t *testing.T) {
+	s := newSite(t, func(o *restapi.Options) { o.LoginRate = -1 })
+	if status, text, _ := s.do("POST", "/keys", "application/json", `{"mid":"new1"}`); status != http.StatusOK {
+		t.Fatalf("%d %s", status, text) // a minion that does not answer
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	body := spaced(`{"client": "local", "tgt": "*", "fun": "test.ping", "username": "alice", "eauth": "file", "password": "secret"}`)
+	for taken := range 4 {
+		r := httptest.NewRequestWithContext(ctx, "POST", "/run", strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		if s.rest.ServeHTTP(w, r); w.Body.Len() > 0 {
+			t.Fatalf("after %d bodies: %d %s", taken, w.Code, w.Body)
 		}
 	}
 }
@@ -369,6 +429,8 @@ func TestRefusedSmallBodies(t *testing.T) {
 
 // padded is a log-in of a million bytes.
 func padded(password string) string {
-	b := `{"username": "alice", "eauth": "file", "password": "` + password + `"}`
-	return b + strings.Repeat(" ", 1_000_000-len(b))
+	return spaced(`{"username": "alice", "eauth": "file", "password": "` + password + `"}`)
 }
+
+// spaced is a body of a million bytes.
+func spaced(body string) string { return body + strings.Repeat(" ", 1_000_000-len(body)) }

@@ -385,27 +385,39 @@ func (s *Server) answerWith(f func(*exchange.Request) (any, error)) http.Handler
 // answerError answers with an error. Errors that are not meant for clients are logged and answered with a text that
 // reveals nothing.
 func (s *Server) answerError(w http.ResponseWriter, r *http.Request, err error) {
+	status := statusOf(r, err)
+	switch status {
+	case nil:
+		s.o.Log.Debug("The client has left", "peer", r.RemoteAddr, "path", r.URL.Path, "err", err)
+		return // the client reads no answer
+	case errUnexpected:
+		s.o.Log.Error("Request failed", "peer", r.RemoteAddr, "path", r.URL.Path, "err", err)
+	}
+	exchange.Fail(w, r, status)
+}
+
+// errUnexpected answers an error that is not meant for clients.
+var errUnexpected = exchange.NewError(http.StatusInternalServerError, "An unexpected error occurred")
+
+// statusOf returns the answer to a request that failed with err, or nil if its client has left.
+func statusOf(r *http.Request, err error) *exchange.Error {
 	var status *exchange.Error
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &status):
+		return status
 	case errors.As(err, &large):
-		status = exchange.NewError(http.StatusRequestEntityTooLarge,
+		return exchange.NewError(http.StatusRequestEntityTooLarge,
 			fmt.Sprintf("The request has more than %d bytes.", large.Limit))
 	case errors.Is(err, eauth.ErrDenied):
-		status = exchange.NewError(http.StatusUnauthorized,
+		return exchange.NewError(http.StatusUnauthorized,
 			"Could not authenticate using provided credentials")
 	case errors.Is(err, master.ErrNotServing):
-		status = exchange.NewError(http.StatusServiceUnavailable, "Salt Master is not available.")
+		return exchange.NewError(http.StatusServiceUnavailable, "Salt Master is not available.")
 	case errors.Is(err, context.Canceled) && r.Context().Err() != nil:
-		// A request that arrived too slowly has another error, and gets an answer.
-		s.o.Log.Debug("The client has left", "peer", r.RemoteAddr, "path", r.URL.Path, "err", err)
-		return // the client reads no answer
-	default:
-		s.o.Log.Error("Request failed", "peer", r.RemoteAddr, "path", r.URL.Path, "err", err)
-		status = exchange.NewError(http.StatusInternalServerError, "An unexpected error occurred")
+		return nil // a request that arrived too slowly has another error, and gets an answer
 	}
-	exchange.Fail(w, r, status)
+	return errUnexpected
 }
 
 // source returns the address against which limits count a request, or "" for a unix socket.
