@@ -1,6 +1,9 @@
 package master_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -18,6 +21,13 @@ func TestRefusedMinionsAreLoggedOnce(t *testing.T) {
 	o := announcing()
 	o.Log = slog.New(slog.NewTextHandler(&log, nil))
 	o.Keys.MaxPending = 2 // the keys of m and n, whose tokens are used
+	o.Keys.MaxMinions = 2
+	o.Keys.Acceptors = []master.Acceptor{{Name: "failing", BeforeToken: true, Judge: func(_ context.Context, a master.Applicant) (v master.Verdict, err error) {
+		if strings.HasPrefix(a.ID, "unjudged") {
+			err = errors.New("no network")
+		}
+		return v, err
+	}}}
 	r := serve(t, o)
 	refuse := func(m *minion, s protocol.Signin) {
 		t.Helper()
@@ -25,6 +35,8 @@ func TestRefusedMinionsAreLoggedOnce(t *testing.T) {
 			t.Fatal(m.id, got)
 		}
 	}
+	stolen := newAuthority(t, ecKey(t)).proof(t, ecKey(t), nil)
+	stolen.Signer = ecKey(t)
 	tokens := map[string]string{}
 	for _, id := range []string{"m", "n"} {
 		tokens[id] = ensure(t, r, master.MinionSpec{ID: id})
@@ -55,6 +67,20 @@ func TestRefusedMinionsAreLoggedOnce(t *testing.T) {
 				t.Fatal(v, err)
 			}
 		}},
+		{`msg="Cannot judge minion that wants to join"`, nil, func(id string) { refuse(r.newMinion("unjudged "+id, 1), protocol.Signin{}) }},
+		{"proof=certificates", nil, func(id string) { refuse(r.newMinion("proof "+id, 1), protocol.Signin{Proof: stolen}) }},
+		// The document is of the same minions, and sealed for another master.
+		{"proof=document", nil, func(id string) {
+			_, _ = r.newMinion("proof "+id, 1).trySignIn(protocol.Signin{MasterKey: testKey(t, 3).Public(), Proof: protocol.JoinProof{Document: []byte("x")}})
+		}},
+		{"too many minions", func(string) {
+			for i := 0; ; i++ {
+				id := fmt.Sprint("connected", i)
+				if r.newMinion(id, 1).signInWith(protocol.Signin{JoinToken: ensure(t, r, master.MinionSpec{ID: id})}) == protocol.Full {
+					return
+				}
+			}
+		}, func(id string) { refuse(r.newMinion("late "+id, 1), protocol.Signin{}) }},
 	} {
 		for _, id := range []string{"m", "n"} {
 			if reason.prepare != nil {

@@ -397,7 +397,8 @@ func (s *Server) answerError(w http.ResponseWriter, r *http.Request, err error) 
 }
 
 // errUnexpected answers an error that is not meant for clients.
-var errUnexpected = exchange.NewError(http.StatusInternalServerError, "An unexpected error occurred")
+var errUnexpected = exchange.NewError(http.StatusInternalServerError,
+	"An unexpected error occurred")
 
 // statusOf returns the answer to a request that failed with err, or nil if its client has left.
 func statusOf(r *http.Request, err error) *exchange.Error {

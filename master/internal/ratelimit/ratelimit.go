@@ -19,7 +19,7 @@ type Limiter struct {
 	rate, burst float64
 
 	mu      sync.Mutex     // guards buckets
-	buckets map[any]bucket // by netip.Prefix, attempt, or name
+	buckets map[any]bucket // by netip.Prefix, attempt, reasonFrom, or name
 }
 
 type bucket struct {

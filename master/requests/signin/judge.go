@@ -122,19 +122,20 @@ func (d *Desk) describeApplicant(ctx context.Context, peer string,
 		return a, err
 	}
 	if a.Certificates, err = r.Certificates(); err != nil {
-		d.tellBadProof(ctx, r.ID, peer, err)
+		d.tellBadProof(ctx, r.ID, peer, "certificates", err)
 	}
 	if a.Document, err = r.Document(d.Identity.Key); err != nil {
-		d.tellBadProof(ctx, r.ID, peer, err)
+		d.tellBadProof(ctx, r.ID, peer, "document", err)
 	}
 	a.Tenant, a.Announced, err = d.Records.Announced(ctx, r.ID)
 	return a, err
 }
 
-// tellBadProof logs that a proof of a minion cannot be used.
-func (d *Desk) tellBadProof(ctx context.Context, id, peer string, err error) {
-	d.Log.Log(ctx, d.Hourly.Level(id, "proof", slog.LevelWarn),
-		"Proof of a minion that wants to join is refused", "minion", id, "peer", peer, "err", err)
+// tellBadProof logs that a proof of a minion, its certificates or its document, cannot be used.
+func (d *Desk) tellBadProof(ctx context.Context, id, peer, proof string, err error) {
+	d.Log.Log(ctx, d.Hourly.Level(id, "proof "+proof, slog.LevelWarn),
+		"Proof of a minion that wants to join is refused", "minion", id, "peer", peer,
+		"proof", proof, "err", err)
 }
 
 // tellVerdict reports a decision in the log and as the event brine/join/<id>.

@@ -150,16 +150,19 @@ func (d *Desk) SignIn(ctx context.Context, peer string, e protocol.Envelope,
 	var alg *protocol.AlgorithmError
 	switch {
 	case errors.As(err, &alg):
-		d.Log.Info("Sign-in with unknown algorithm", "peer", peer, "err", err)
+		d.Log.Log(ctx, d.Hourly.LevelFrom(peer, "algorithm", slog.LevelInfo),
+			"Sign-in with unknown algorithm", "peer", peer, "err", err)
 		return protocol.BadAlgorithm(alg.Which), true
 	case err != nil:
-		d.Log.Info("Bad sign-in request", "peer", peer, "err", err)
+		d.Log.Log(ctx, d.Hourly.LevelFrom(peer, "request", slog.LevelInfo),
+			"Bad sign-in request", "peer", peer, "err", err)
 		return protocol.ReplyText(err), true
 	}
 	if d.FIPS {
 		for _, a := range [][2]string{{"enc", r.EncAlgo}, {"sig", r.SigAlgo}} {
 			if !crypt.FIPS(a[1]) {
-				d.Log.Info("Sign-in with an algorithm that FIPS mode does not allow",
+				d.Log.Log(ctx, d.Hourly.LevelFrom(peer, "fips", slog.LevelInfo),
+					"Sign-in with an algorithm that FIPS mode does not allow",
 					"minion", r.ID, "peer", peer, "algorithm", a[1])
 				return protocol.BadAlgorithm(a[0]), true
 			}
@@ -227,7 +230,8 @@ func (d *Desk) decideKey(ctx context.Context, peer string, r protocol.AuthReques
 	publishPort int) (map[string]any, error) {
 	log := d.Log.With("minion", r.ID, "peer", peer)
 	if err := protocol.ValidID(r.ID); err != nil {
-		d.Log.Info("Sign-in refused", "peer", peer, "err", err)
+		d.Log.Log(ctx, d.Hourly.LevelFrom(peer, "id", slog.LevelInfo), "Sign-in refused",
+			"peer", peer, "err", err)
 		return r.Refuse(d.Identity, false)
 	}
 	// guard: confusing-ids master:TestConfusingIDs

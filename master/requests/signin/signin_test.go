@@ -223,6 +223,45 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
+// TestRefusalsOfAddresses: sign-ins that are refused before their id is known to be valid are logged once for each reason and address,
+// whatever ids they claim.
+func TestRefusalsOfAddresses(t *testing.T) {
+	for text, c := range map[string]struct {
+		fips  bool
+		field string
+		value any
+	}{
+		"Sign-in refused":                {field: "id", value: "../"},
+		"Sign-in with unknown algorithm": {field: "enc_algo", value: "rot13"},
+		"Bad sign-in request":            {field: "nonce", value: int64(1)},
+		"Sign-in with an algorithm that FIPS mode does not allow": {fips: true},
+	} {
+		h := newHouse(t, func(o *Options) { o.FIPS = c.fips })
+		for _, from := range []string{"192.0.2.1", "192.0.2.2"} {
+			before := len(h.log.String())
+			for port := range 5 {
+				s := protocol.Signin{ID: fmt.Sprint("m", port), Key: requesttest.Key()}
+				e, err := s.Request()
+				if err != nil {
+					t.Fatal(err)
+				}
+				load, _ := payload.Map(e.Load)
+				if c.field != "" {
+					load[c.field] = c.value
+				}
+				if c.field == "id" {
+					load["id"] = c.value.(string) + s.ID
+				}
+				e.Load = load
+				h.SignIn(t.Context(), fmt.Sprint(from, ":", port+1), e, 4505)
+			}
+			if added := h.log.String()[before:]; strings.Count(added, text) != 1 {
+				t.Errorf("%q of %s is not logged once:\n%s", text, from, added)
+			}
+		}
+	}
+}
+
 // TestGrainsInEvents: the event of a sign-in has the autosign_grains if its act is listed.
 func TestGrainsInEvents(t *testing.T) {
 	for _, c := range []struct {
