@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/brine-salt/brine/internal/testkit/prereq"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/modulestest"
 )
@@ -280,9 +281,15 @@ func TestTimer(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux has fsfreeze")
 	}
+	waiter, err := exec.LookPath(locker)
+	if err != nil {
+		prereq.Missing(t, locker)
+	}
 	h := newHost(t)
 	programs, log := t.TempDir(), filepath.Join(t.TempDir(), "log")
-	for name, text := range map[string]string{"sleep": "", program: `echo "$1" >>` + log} {
+	// The locker says to a reader of its descriptor 3 that the timer waits for the lock.
+	for name, text := range map[string]string{"sleep": "", program: `echo "$1" >>` + log,
+		locker: `echo waits 2>/dev/null >&3; exec ` + waiter + ` "$@"`} {
 		if err := os.WriteFile(filepath.Join(programs, name), []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -323,20 +330,23 @@ func TestTimer(t *testing.T) {
 	// The time is over while the file system is thawed, and the next freeze has begun before the timer goes on.
 	freeze()
 	late := timer()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	late.ExtraFiles = []*os.File{w}
 	h.then = func(line string) {
 		if !strings.HasPrefix(line, "fsfreeze --unfreeze") {
 			return
 		}
 		h.then = nil
-		if err := late.Start(); err != nil {
-			t.Error(err)
-			return
+		err := errors.Join(late.Start(), w.Close(), r.SetReadDeadline(time.Now().Add(time.Minute)))
+		if err == nil {
+			_, err = r.Read(make([]byte, 1)) // fails if the timer ends without it
 		}
-		for {
-			if list, err := filepath.Glob(h.env.Path(marks) + "/*" + ended); err != nil || len(list) > 0 {
-				return
-			}
-			time.Sleep(time.Millisecond)
+		if err != nil {
+			t.Errorf("a timer during a thaw does not wait for the lock: %v", err)
 		}
 	}
 	if _, err := h.call(t, "thaw", "/srv/data"); err != nil {

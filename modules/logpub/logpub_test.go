@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -48,10 +49,27 @@ func newHost(t *testing.T) *host {
 	return h
 }
 
+// write writes a log that is old, so that the end of its last line is not awaited.
 func (h *host) write(text string) {
 	h.t.Helper()
-	if err := os.WriteFile(h.log, []byte(text), 0o600); err != nil {
+	err := os.WriteFile(h.log, []byte(text), 0o600)
+	if err == nil {
+		err = os.Chtimes(h.log, time.Time{}, time.Now().Add(-time.Hour))
+	}
+	if err != nil {
 		h.t.Fatal(err)
+	}
+}
+
+// append is called by other goroutines as well.
+func (h *host) append(text string) {
+	log, err := os.OpenFile(h.log, os.O_APPEND|os.O_WRONLY, 0)
+	if err == nil {
+		_, err = log.WriteString(text)
+		err = errors.Join(err, log.Close())
+	}
+	if err != nil {
+		h.t.Error(err)
 	}
 }
 
@@ -201,31 +219,58 @@ func TestLines(t *testing.T) {
 		t.Error(d)
 	}
 
-	h.write(strings.Repeat("y", mib+10))
-	h.is("Rotated", mib+10, 18006, mib+10, "show", "/srv")
-	h.is("Partial", mib+10, mib, 10, "publish", "/srv")
-	h.write(strings.Repeat("y", mib+10) + "z\n")
+	h.write(strings.Repeat("y", mib))
+	h.is("Rotated", mib, 18006, mib, "show", "/srv")
+	h.is("Ready", mib, 0, mib, "publish", "/srv")
+	h.write(strings.Repeat("y", mib) + "\n")
+	h.is("Published", mib+1, mib+1, 0, "publish", "/srv")
+	want = map[string]string{"0": strings.Repeat("y", mib) + "\n"}
+	if d := cmp.Diff(want, h.parts()); d != "" {
+		t.Error(d)
+	}
+
+	h.write(strings.Repeat("x", mib+10))
+	h.is("Partial", mib+10, mib+1, 9, "publish", "/srv")
+	h.write(strings.Repeat("x", mib+10) + "z\n")
 	h.is("Published", mib+12, mib+12, 0, "publish", "/srv")
-	want = map[string]string{"0": strings.Repeat("y", mib), "1048576": strings.Repeat("y", 10) + "z\n"}
+	want = map[string]string{"0": strings.Repeat("x", mib+1), "1048577": strings.Repeat("x", 9) + "z\n"}
 	if d := cmp.Diff(want, h.parts()); d != "" {
 		t.Error(d)
 	}
 }
 
-// TestLineInPieces: the end of a line that is being written is awaited.
+// TestLineInPieces: the end of a line that is being written is awaited. That of a line that was begun long ago is not.
 func TestLineInPieces(t *testing.T) {
-	h := newHost(t)
-	h.write("a\n\t12 Query\t")
-	log, err := os.OpenFile(h.env.Path("/app.log"), os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
-	time.AfterFunc(20*time.Millisecond, func() { _, _ = log.WriteString("SELECT 1\n") })
-	h.is("Published", 21, 21, 0, "publish", "/srv")
-	if d := cmp.Diff(map[string]string{"0": "a\n\t12 Query\tSELECT 1\n"}, h.parts()); d != "" {
-		t.Error(d)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost(t)
+		h.write("a\n")
+		h.append("\t12 Query\t")
+		written := make(chan struct{})
+		go func() {
+			synctest.Wait() // until publish waits
+			h.append("SELECT 1\n")
+			close(written)
+		}()
+		h.is("Published", 21, 21, 0, "publish", "/srv")
+		<-written
+		if d := cmp.Diff(map[string]string{"0": "a\n\t12 Query\tSELECT 1\n"}, h.parts()); d != "" {
+			t.Error(d)
+		}
+
+		h.append("\t13 Quit")
+		for _, c := range []struct{ age, wait time.Duration }{
+			{-time.Hour, 500 * time.Millisecond}, {200 * time.Millisecond, 310 * time.Millisecond}, {time.Second, 0},
+		} {
+			begin := time.Now()
+			if err := os.Chtimes(h.log, time.Time{}, begin.Add(-c.age)); err != nil {
+				t.Fatal(err)
+			}
+			h.is("Partial", 29, 21, 8, "publish", "/srv")
+			if wait := time.Since(begin); wait != c.wait {
+				t.Errorf("a line that is %s old was awaited for %s, not %s", c.age, wait, c.wait)
+			}
+		}
+	})
 }
 
 // parts returns the published texts by their offsets.

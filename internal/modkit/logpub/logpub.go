@@ -209,7 +209,7 @@ func (l *Log) Publish(ctx context.Context, s Store) error {
 	}
 	p := &part{log: l, store: s}
 	rest := l.Size - l.Published
-	r := bufio.NewReaderSize(io.LimitReader(f, rest), int(min(rest+1, maxLine)))
+	r := bufio.NewReaderSize(io.LimitReader(f, rest), int(min(rest, maxLine)+1)) // one more, so that a line of maxLine does not fill it
 	for {
 		line, err := r.ReadSlice('\n')
 		whole := !errors.Is(err, bufio.ErrBufferFull)
@@ -231,10 +231,11 @@ func (l *Log) Publish(ctx context.Context, s Store) error {
 	}
 }
 
-// lineTime is how long Publish waits for the end of the last line. MariaDB writes a line of its general log in pieces.
+// lineTime is how long after the last write to a log Publish waits for the end of the last line. MariaDB writes a line of its general log
+// in pieces.
 const lineTime = 500 * time.Millisecond
 
-// awaitLine waits until the log's last line is complete, lineTime at most.
+// awaitLine waits until the log's last line is complete, lineTime at most. It does not wait if the log is older than that.
 func (l *Log) awaitLine(ctx context.Context) error {
 	f, err := os.Open(l.Path)
 	if err != nil {
@@ -246,12 +247,12 @@ func (l *Log) awaitLine(ctx context.Context) error {
 	tick := time.NewTicker(lineTime / 50)
 	defer tick.Stop()
 	for {
-		end, err := f.Seek(0, io.SeekEnd)
-		if err != nil || end == 0 {
+		info, err := f.Stat()
+		if err != nil || !info.Mode().IsRegular() || info.Size() == 0 || time.Since(info.ModTime()) > lineTime {
 			return nil
 		}
 		var last [1]byte
-		if n, _ := f.ReadAt(last[:], end-1); n == 1 && last[0] == '\n' {
+		if n, _ := f.ReadAt(last[:], info.Size()-1); n == 1 && last[0] == '\n' {
 			return nil
 		}
 		select {
