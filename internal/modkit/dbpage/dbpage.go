@@ -105,8 +105,8 @@ func QuoteMySQL(s string) string {
 	return "'" + strings.NewReplacer("\x00", `\0`, "\n", `\n`, "\r", `\r`, "\x1a", `\Z`, "'", `\'`, `\`, `\\`).Replace(s) + "'"
 }
 
-// MySQLDatabases selects name, character set and collation of databases. The server compares their names without regard to case, so names
-// that differ in case only are sorted by their bytes.
+// MySQLDatabases selects name, character set and collation of databases. The names are sorted without regard to case. Several may differ in
+// case only, so these are sorted by their bytes, and those to leave out are compared by their bytes.
 func MySQLDatabases(p Page, without []string) string {
 	skip := ""
 	if p.Marker != "" {
@@ -114,7 +114,7 @@ func MySQLDatabases(p Page, without []string) string {
 		skip = "(schema_name > " + marker + " OR schema_name = " + marker + " AND " + p.after("BINARY schema_name", QuoteMySQL) + ")"
 	}
 	return "SELECT schema_name, default_character_set_name, default_collation_name FROM information_schema.schemata" +
-		where(notIn("schema_name", without, QuoteMySQL), skip) + " ORDER BY schema_name ASC, BINARY schema_name ASC" + p.clause()
+		where(notIn("BINARY schema_name", without, QuoteMySQL), skip) + " ORDER BY schema_name ASC, BINARY schema_name ASC" + p.clause()
 }
 
 // MySQLUsers selects name, host and name@host of users, by which they are sorted.

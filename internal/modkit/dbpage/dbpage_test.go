@@ -17,7 +17,7 @@ func TestMySQLStatements(t *testing.T) {
 		{MySQLUsers(Page{Marker: "a@b", Include: true}, []string{"x", "y"}, []string{"h"}),
 			users + " WHERE Host NOT IN ('h') AND User NOT IN ('x', 'y') AND Marker >= 'a@b' ORDER BY Marker"},
 		{MySQLDatabases(Page{}, nil), databases + order},
-		{MySQLDatabases(Page{Limit: 2, Marker: "web"}, []string{"sys"}), databases + " WHERE schema_name NOT IN ('sys')" +
+		{MySQLDatabases(Page{Limit: 2, Marker: "web"}, []string{"sys"}), databases + " WHERE BINARY schema_name NOT IN ('sys')" +
 			" AND (schema_name > 'web' OR schema_name = 'web' AND BINARY schema_name > 'web')" + order + " LIMIT 3"},
 		{MySQLDatabases(Page{Marker: "web", Include: true}, nil), databases +
 			" WHERE (schema_name > 'web' OR schema_name = 'web' AND BINARY schema_name >= 'web')" + order},
