@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	yamlv3 "go.yaml.in/yaml/v3"
 )
@@ -31,7 +32,7 @@ func compose(b []byte, name string) (*yamlv3.Node, error) {
 			restoreSlashes(root, restore)
 		}
 		if bytes.IndexByte(b, '!') >= 0 {
-			markNonSpecific(root, bytes.Split(src, []byte("\n")))
+			(&marker{lines: bytes.Split(src, []byte("\n"))}).markNonSpecific(root)
 		}
 	}
 	return root, nil
@@ -112,27 +113,41 @@ func restoreSlashes(n *yamlv3.Node, r *strings.Replacer) {
 	}
 }
 
-// markNonSpecific finds scalars with the tag "!", which the grammar package drops. Such a scalar is resolved as if it
-// were plain, but an empty one is text.
-func markNonSpecific(n *yamlv3.Node, lines [][]byte) {
-	if n.Kind == yamlv3.ScalarNode && n.Style&yamlv3.TaggedStyle == 0 && n.Line >= 1 && n.Line <= len(lines) {
-		line := string(lines[n.Line-1])
-		column := 1
-		for _, r := range line {
-			if column++; column > n.Column {
-				if r == '!' {
-					n.Style = yamlv3.TaggedStyle
-					if n.Tag = resolve(n.Value); n.Value == "" {
-						n.Tag = tagStr
-					}
-				}
-				break
+// marker finds scalars with the tag "!", which the grammar package drops. Such a scalar is resolved as if it were
+// plain, but an empty one is text. Nodes come in the order of the text, so the marker remembers a place in its line:
+// with a search from the beginning of the line for each node, a line of 64 KiB took seconds.
+type marker struct {
+	lines [][]byte
+	// The character number column of a line, both from 1, begins at the byte at.
+	line, column, at int
+}
+
+func (m *marker) markNonSpecific(n *yamlv3.Node) {
+	if n.Kind == yamlv3.ScalarNode && n.Style&yamlv3.TaggedStyle == 0 && n.Line >= 1 && n.Line <= len(m.lines) {
+		if m.charAt(n.Line, n.Column) == '!' {
+			n.Style = yamlv3.TaggedStyle
+			if n.Tag = resolve(n.Value); n.Value == "" {
+				n.Tag = tagStr
 			}
 		}
 	}
 	for _, child := range n.Content {
-		markNonSpecific(child, lines)
+		m.markNonSpecific(child)
 	}
+}
+
+// charAt returns a character of the text, or utf8.RuneError beyond the end of the line.
+func (m *marker) charAt(line, column int) rune {
+	if line != m.line || column < m.column {
+		m.line, m.column, m.at = line, 1, 0
+	}
+	text := m.lines[line-1]
+	for m.column < column && m.at < len(text) {
+		_, size := utf8.DecodeRune(text[m.at:])
+		m.column, m.at = m.column+1, m.at+size
+	}
+	r, _ := utf8.DecodeRune(text[m.at:])
+	return r
 }
 
 // decode runs the grammar package, which panics for some of its errors. Hostile input must never end the process, so

@@ -130,6 +130,25 @@ func TestHostileDocuments(t *testing.T) {
 	}
 }
 
+// TestLongLine: tags in a line of 400 KB are found, without a search from its beginning for each value. That took minutes.
+func TestLongLine(t *testing.T) {
+	const n = 40_000
+	begin := time.Now()
+	v, err := Parse([]byte("["+strings.Repeat("é, ! 1, ! '', ", n)+"]"), "x")
+	if took := time.Since(begin); took > 10*time.Second*slow {
+		t.Errorf("took %v", took)
+	}
+	list, _ := v.([]any)
+	if err != nil || len(list) != 3*n {
+		t.Fatalf("%d values, %v", len(list), err)
+	}
+	for i, got := range list {
+		if want := []any{"é", int64(1), ""}[i%3]; got != want {
+			t.Fatalf("value %d is %#v, want %#v", i, got, want)
+		}
+	}
+}
+
 func TestTooLong(t *testing.T) {
 	if _, err := Parse(make([]byte, MaxInput+1), "x"); !errors.Is(err, ErrLimit) {
 		t.Error(err)
