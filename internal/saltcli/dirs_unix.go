@@ -24,7 +24,12 @@ func MakeDir(path string, mode os.FileMode, name string) error {
 	} else if !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("cannot use directory: %w", err)
 	}
-	if err := os.MkdirAll(path, mode); err != nil {
+	// The user must reach the directory: the missing ones above it are readable, as in stock.
+	err := os.MkdirAll(filepath.Dir(path), 0o755)
+	if err == nil {
+		err = os.MkdirAll(path, mode)
+	}
+	if err != nil {
 		return fmt.Errorf("cannot create directory: %w", err)
 	}
 	u, err := user.Lookup(name)

@@ -61,6 +61,33 @@ func TestMakePIDFile(t *testing.T) {
 	}
 }
 
+// TestMakeDirIsReachable: the user can reach its directory below others that are new, too.
+func TestMakeDirIsReachable(t *testing.T) {
+	prereq.Root(t)
+	nobody, err := user.Lookup("nobody")
+	if err != nil {
+		t.Fatal(err)
+	}
+	above := filepath.Join(t.TempDir(), "pki")
+	path := filepath.Join(above, "master")
+	if err := MakeDir(path, 0o700, "nobody"); err != nil {
+		t.Fatal(err)
+	}
+	for dir, want := range map[string]struct {
+		mode  os.FileMode
+		owner string
+	}{above: {0o755, "0"}, path: {0o700, nobody.Uid}} {
+		info, err := os.Stat(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		owner := strconv.Itoa(int(info.Sys().(*syscall.Stat_t).Uid))
+		if info.Mode().Perm() != want.mode || owner != want.owner {
+			t.Errorf("%s has the mode %o and the owner %s, not %o and %s", dir, info.Mode().Perm(), owner, want.mode, want.owner)
+		}
+	}
+}
+
 // TestMakeDirFollowsNoLink: a user who replaces the new directory by a link does not become the owner of the link's
 // target.
 func TestMakeDirFollowsNoLink(t *testing.T) {
