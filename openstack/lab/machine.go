@@ -34,9 +34,11 @@ func (l *Lab) StartMachine(ctx context.Context, name string, m Machine) (*Guest,
 	}
 	g := &Guest{Name: name, lab: l, root: dir + "/root"}
 	// Without a machine manager, and with console=pipe, nspawn needs only the host's kernel. The surrounding process
-	// namespace ends the machine when nspawn is killed; otherwise the machine would outlive it.
+	// namespace ends the machine when nspawn is killed; otherwise the machine would outlive it. nspawn forbids Landlock
+	// unless it is named; services of the machine may then restrict themselves, as on a host.
 	g.bootup = m.Port.enter("unshare", "--pid", "--fork", "--kill-child=KILL", "--mount-proc", "systemd-nspawn", "--quiet", "--register=no",
-		"--keep-unit", "--directory="+g.root, "--machine="+name, "--console=pipe", "--link-journal=no", "--resolv-conf=off", "--timezone=off")
+		"--keep-unit", "--directory="+g.root, "--machine="+name, "--console=pipe", "--link-journal=no", "--resolv-conf=off", "--timezone=off",
+		"--system-call-filter=landlock_create_ruleset landlock_add_rule landlock_restrict_self")
 	g.below = 1
 	if m.Product != "" {
 		g.bootup = append(g.bootup, "--setenv=product_name="+m.Product)
