@@ -19,7 +19,7 @@ FUZZTIME    ?= 10s
 export CGO_ENABLED := 0
 export GOFLAGS     := $(shell $(GO) env GOFLAGS) -trimpath
 
-.PHONY: all agent demo demo-heat build cross vet lint test test-again test-32 test-openstack openstack openstack-python openstack-scale openstack-trove interop saltgui answers packages packages-test container release release-test bench scale soak chaos guards seal-proof rule-proof budgets sizes coverage compat shims new-module prose fuzz-short clean
+.PHONY: all agent demo demo-heat build cross vet lint test test-again test-32 test-openstack openstack openstack-python openstack-scale openstack-trove interop saltgui answers packages packages-test container release release-test bench paired scale soak chaos guards seal-proof rule-proof budgets sizes coverage compat shims new-module prose fuzz-short clean
 
 all: build
 
@@ -119,7 +119,8 @@ vet:
 
 # The packages whose lines all fit: 100 columns of code, 120 of a comment.
 SHORT_LINES := ./cmd/brine-minion ./cmd/brine-swarm ./cmd/internal/guards \
-	./cmd/internal/coverage ./cmd/internal/localmaster ./cmd/internal/outside ./cmd/internal/prose \
+	./cmd/internal/coverage ./cmd/internal/localmaster ./cmd/internal/outside \
+	./cmd/internal/paired ./cmd/internal/prose \
 	./master ./master/announced ./master/audit ./master/cache ./master/client ./master/clones \
 	./master/cluster ./master/eauth ./master/fileserver ./master/internal/... \
 	./master/network ./master/orders ./master/pillar ./master/requests/... \
@@ -239,6 +240,12 @@ bench:
 	@set -e; env=$$(sh interop/fetch-salt.sh); eval "$$env"; \
 	$(GO) test -count=1 -timeout 90m -tags bench -run 'TestMeasure|TestSwarm|TestCommands|TestListeners|TestGrowth' -v ./interop
 	$(GO) test -count=1 -timeout 60m -tags bench -run 'TestCapacity|TestTenThousandSubscribers' -v ./master
+
+# Whole commands of the working tree beside those of an old commit, in alternating pairs: a table of processor time and wall time, and what became
+# worse by more than 5 %. make paired COMMIT=main ARGS='-run files -n 10' takes some commands, of 10 pairs each. Ten minutes for all, 20 at most.
+paired:
+	@test -n "$(COMMIT)" || { echo "make paired: it needs COMMIT="; exit 1; }
+	$(GO) run ./cmd/internal/paired -commit $(COMMIT) $(ARGS)
 
 # N minions over 2 to 12 masters with one database, with a table of what they cost and its bars. An hour and a quarter at most.
 # make scale N=30000 DB=mariadb takes MariaDB in place of PostgreSQL.

@@ -160,6 +160,7 @@ func TestFences(t *testing.T) {
 		{"modernc.org/sqlite", "master modules/returners/sqlite3 modules/sqlite3"},
 		{"github.com/theupdateframework/go-tuf", "cmd/internal/update cmd/internal/repository"},
 		{"github.com/sigstore/sigstore", "cmd/internal/repository"},
+		{"golang.org/x/perf", "cmd/internal/paired"},
 		{"github.com/twmb/franz-go", "modules/returners/kafka"},
 		{"github.com/lib/pq", "master/store/postgres modules/returners/postgres"},
 		{"github.com/go-sql-driver/mysql", "master/store/mysql modules/mysql modules/returners/mysql"},

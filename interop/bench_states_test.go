@@ -12,44 +12,13 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/modkit/runcmd"
+	"github.com/brine-salt/brine/internal/testkit/benchtree"
 	"github.com/brine-salt/brine/minion/fileclient"
 	"github.com/brine-salt/brine/modules"
 	_ "github.com/brine-salt/brine/modules/all"
 	_ "github.com/brine-salt/brine/states/all"
 	"github.com/brine-salt/brine/states/render"
 )
-
-// benchStates writes states to measure a minion's speed: files that need no change, and a formula of 30 files that
-// each import a map.
-func benchStates(t *testing.T, dir string) {
-	t.Helper()
-	for _, n := range []int{200, 2000} {
-		write(t, fmt.Sprintf("%s/srv/bench/files%d.sls", dir, n), fmt.Sprintf(`
-{%% for i in range(%d) %%}
-{{ opts.root_dir }}/bench/{{ i }}:
-  file.managed: [{contents: 'file {{ i }}'}, {makedirs: True}]
-{%% endfor %%}
-`, n))
-	}
-	include := "include:\n"
-	for i := range 30 {
-		include += fmt.Sprintf("  - bench.formula.part%d\n", i)
-		write(t, fmt.Sprintf("%s/srv/bench/formula/part%d.sls", dir, i), fmt.Sprintf(`
-{%% from 'bench/formula/map.jinja' import settings with context %%}
-part %d for {{ settings.service }}:
-  test.nop: [{x: {{ settings.conf | json }}}]
-{%% if settings.packages | length > 2 %%}
-packages %d: {test: [nop, {names: {{ settings.packages | json }}}]}
-{%% endif %%}
-`, i, i))
-	}
-	write(t, dir+"/srv/bench/formula/init.sls", include)
-	write(t, dir+"/srv/bench/formula/map.jinja", `{% set defaults = {'service': 'app', 'conf': {'port': 80, 'hosts': ['a', 'b']}, 'packages': ['x', 'y', 'z']} %}
-{% set by_os = salt['grains.filter_by']({'Debian': {'service': 'app-deb'}, 'RedHat': {'service': 'appd'}}, grain='os_family', merge=salt['pillar.get']('app', {})) %}
-{% do defaults.update(by_os or {}) %}
-{% set settings = defaults %}
-`)
-}
 
 // benchRuns are the state runs that are measured.
 func benchRuns() []benchRun {
@@ -89,7 +58,9 @@ json.dump(out, sys.stdout)
 func stateSpeed(t *testing.T, row func(what, ours, stock string)) {
 	t.Helper()
 	dir := t.TempDir()
-	benchStates(t, dir)
+	if err := benchtree.Write(dir + "/srv"); err != nil {
+		t.Fatal(err)
+	}
 	conf := dir + "/etc/minion"
 	write(t, conf, fmt.Sprintf("id: bench\nroot_dir: %s/stock\nfile_client: local\nfile_roots: {base: [%s/srv]}\nlog_level: quiet\nenable_fqdns_grains: false\n"+
 		"grains: {os_family: Debian}\n", dir, dir))
@@ -138,7 +109,9 @@ func stateSpeed(t *testing.T, row func(what, ours, stock string)) {
 // stateRuns measures state runs under one stock master: the whole job, from the command to the answer.
 func stateRuns(t *testing.T, m *stockMaster, row func(what, ours, stock string)) {
 	t.Helper()
-	benchStates(t, m.dir)
+	if err := benchtree.Write(m.dir + "/srv"); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range benchRuns() {
 		took := map[string]string{}
 		for _, id := range []string{"ours", "stock"} {
