@@ -82,6 +82,7 @@ func limitRows() map[string][]string {
 		subs    = "master/subscribers "
 		rest    = "master/restapi "
 		listen  = "master/restapi/internal/listen "
+		exch    = "master/restapi/internal/exchange "
 		vendor  = "master/vendordata "
 		limiter = "master/internal/ratelimit "
 		run     = "internal/modkit/runcmd "
@@ -107,7 +108,7 @@ func limitRows() map[string][]string {
 		"refused calls in the ordinary log":         {tools + "refusalRate", tools + "refusalBurst"},
 		"HTTP connections":                          {"cmd/brine-master addressPart", "cmd/brine-master maxConnections", "cmd/brine-master descriptorPart"},
 		"an HTTP request":                           {rest + "headTime", rest + "maxHead", "master/restapi/internal/exchange maxAccept", rest + "requestTime", rest + "idleTime"},
-		"HTTP bodies beyond 64 KiB without a token": {rest + "smallBody", rest + "defaultBody", rest + "bodyRate", rest + "bodyBurst", rest + "refusedBody", rest + "loginBody", rest + "defaultStrangers", "413", "429", "503"},
+		"HTTP bodies beyond 64 KiB without a token": {rest + "smallBody", rest + "defaultBody", rest + "bodyRate", rest + "bodyBurst", rest + "refusedBody", rest + "loginBody", exch + "yamlPrice", exch + "aliasPrice", rest + "defaultStrangers", "413", "429", "503"},
 		"HTTP answers":                              {listen + "writePiece", listen + "WriteTimeout"},
 		"failed HTTP log-ins":                       {rest + "defaultLoginRate", rest + "defaultLoginBurst", limiter + "sourceShare", "429"},
 		"vendordata requests": {vendor + "defaultRate", vendor + "defaultBurst", vendor + "defaultFailureRate", vendor + "defaultFailureBurst", vendor + "maxBody",

@@ -38,7 +38,7 @@ func (s *Server) readBody(q *exchange.Request) error {
 		return err
 	}
 	q.Charged = charged
-	if err := s.chargeSmall(q, int64(len(b))); err != nil {
+	if err := s.chargeDecoding(q, q.Price(b)); err != nil {
 		return err
 	}
 	return q.Decode(b)
@@ -66,20 +66,21 @@ func refusesBody(r *http.Request, err error) bool {
 	return status != nil && status.Code < http.StatusInternalServerError && status != errUserRate
 }
 
-// chargeSmall counts a body of n bytes that was read without being charged against the address of a caller without a
-// token, before it is decoded. The address gets the bytes back if the request succeeds.
-func (s *Server) chargeSmall(q *exchange.Request, n int64) error {
-	if q.Charged > 0 || n <= loginBody {
+// chargeDecoding counts what it costs to decode a body against the address of a caller without a token, before it is
+// decoded, as far as the body was not counted before it was read. The address gets this back if the request succeeds.
+func (s *Server) chargeDecoding(q *exchange.Request, price int64) error {
+	if price <= max(q.Charged, loginBody) {
 		return nil
 	}
 	if _, err := s.tokenOwner(q.Request, tokenID(q.Request)); err == nil {
 		return nil
 	}
+	more := price - q.Charged
 	// guard: small-bodies TestRefusedSmallBodies instead: time.Now().IsZero()
-	if !s.bodies.AllowBytes(q.RemoteAddr, n, time.Now()) {
+	if !s.bodies.AllowBytes(q.RemoteAddr, more, time.Now()) {
 		return exchange.NewError(http.StatusTooManyRequests,
 			"Too many requests without a token were refused")
 	}
-	q.Charged, q.Refund = n, n
+	q.Charged, q.Refund = price, more
 	return nil
 }

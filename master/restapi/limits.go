@@ -16,15 +16,15 @@ import (
 
 // Limits for unauthenticated clients, and defaults of Options.
 const (
-	// smallBody is the size in bytes up to which a body is always read, and loginBody up to which it is always
-	// decoded. Log-ins are smaller.
-	smallBody, loginBody = 64 << 10, 4 << 10
+	// smallBody is the size in bytes up to which a body is always read, and loginBody the price up to which it is
+	// always decoded, as exchange.Request.Price counts: 1 KiB of JSON, 256 bytes of YAML. Log-ins are smaller.
+	smallBody, loginBody = 64 << 10, 1 << 10
 	// defaultBody and defaultStrangers are the defaults of Options.MaxBody and Options.Strangers.
 	defaultBody, defaultStrangers = 1 << 20, 64 << 20
 	// bodyRate and bodyBurst limit the bodies above smallBody from one address without a token, in bytes per
 	// second and at once, because parsing one as JSON takes some milliseconds. A body that is refused, for a
 	// wrong password or because it is not a command, counts refusedBody times. A body between loginBody and
-	// smallBody counts unless its request succeeds: as YAML it takes up to 60 milliseconds.
+	// smallBody counts by its price, unless its request succeeds: as YAML it takes up to 40 milliseconds.
 	bodyRate, bodyBurst = 1 << 20, 4 << 20
 	refusedBody         = 8
 	// ownBytes is the memory in bytes for the bodies above smallBody of identified callers, and for uploads. A body
