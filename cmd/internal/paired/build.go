@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // build builds the programs of the commit below dir/old, and those of the working tree and the simulated minions below
@@ -17,12 +18,11 @@ func build(ctx context.Context, commit, dir string) error {
 		return err
 	}
 	defer os.RemoveAll(tree)
-	programs := []string{"./cmd/brine-minion", "./cmd/brine-master"}
-	if err := buildPrograms(ctx, tree, filepath.Join(dir, "old", "bin"), programs...); err != nil {
+	programs := "brine-minion brine-master"
+	if err := buildPrograms(ctx, tree, filepath.Join(dir, "old", "bin"), programs); err != nil {
 		return err
 	}
-	return buildPrograms(ctx, ".", filepath.Join(dir, "new", "bin"),
-		append(programs, "./cmd/brine-swarm")...)
+	return buildPrograms(ctx, ".", filepath.Join(dir, "new", "bin"), programs+" brine-swarm")
 }
 
 // checkOut writes the files of a commit to tree. It leaves the repository alone, as its index is a file in dir.
@@ -44,15 +44,12 @@ func checkOut(ctx context.Context, commit, dir, tree string) error {
 	return nil
 }
 
-// buildPrograms builds as the tree's releases are built.
-func buildPrograms(ctx context.Context, tree, out string, packages ...string) error {
-	flags, err := os.ReadFile(filepath.Join(tree, "internal", "buildflags", "flags"))
+// buildPrograms builds with the tree's own Makefile, as its releases are built.
+func buildPrograms(ctx context.Context, tree, out, programs string) error {
+	// The variables of the make that runs this program are not for that one.
+	_, err := output(ctx, tree, []string{"MAKEFLAGS="}, "make", "build", "BIN="+out,
+		"PROGRAMS="+programs)
 	if err != nil {
-		return fmt.Errorf("cannot build programs: %w", err)
-	}
-	args := append([]string{"build"}, strings.Split(strings.TrimSpace(string(flags)), "\n")...)
-	args = append(append(args, "-o", out+"/"), packages...)
-	if _, err := output(ctx, tree, []string{"CGO_ENABLED=0"}, "go", args...); err != nil {
 		return fmt.Errorf("cannot build programs in %s: %w", tree, err)
 	}
 	return nil
@@ -63,6 +60,9 @@ func output(ctx context.Context, dir string, env []string, name string,
 	args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
+	// make then ends what it has started.
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = patience
 	var errs strings.Builder
 	cmd.Stderr = &errs
 	out, err := cmd.Output()

@@ -31,6 +31,13 @@ const (
 
 func (c comparison) ratio() float64 { return c.new.Center / c.old.Center }
 
+func (c comparison) pText() string {
+	if c.p < 0.001 {
+		return "<0.001"
+	}
+	return fmt.Sprintf("%.3f", c.p)
+}
+
 // worse reports whether the new program costs more.
 func (c comparison) worse() bool {
 	return c.ratio() > 1+tolerance && c.p < benchmath.DefaultThresholds.CompareAlpha
@@ -72,12 +79,12 @@ func judge(w io.Writer, results []result) error {
 	fmt.Fprintln(t, "command\ttime\told\t\tnew\t\tratio\tp\tpairs\t")
 	for _, r := range results {
 		for _, c := range compare(r) {
-			fmt.Fprintf(t, "%s\t%s\t%s\t±%s\t%s\t±%s\t%.3f\t%.3f\t%d\t\n", c.command, c.cost,
+			fmt.Fprintf(t, "%s\t%s\t%s\t±%s\t%s\t±%s\t%.3f\t%s\t%d\t\n", c.command, c.cost,
 				milliseconds(c.old), c.old.PctRangeString(), milliseconds(c.new),
-				c.new.PctRangeString(), c.ratio(), c.p, len(r.samples[0]))
+				c.new.PctRangeString(), c.ratio(), c.pText(), len(r.samples[0]))
 			if c.worse() {
-				fmt.Fprintf(&verdict, "worse: %s, %s time, by %.1f %% (p %.3f)\n", c.command,
-					c.cost, 100*(c.ratio()-1), c.p)
+				fmt.Fprintf(&verdict, "worse: %s, %s time, by %.1f %% (p %s)\n", c.command,
+					c.cost, 100*(c.ratio()-1), c.pText())
 			}
 		}
 	}

@@ -126,7 +126,7 @@ func TestJudge(t *testing.T) {
 		t.Errorf("50 %% more processor time: %v", err)
 	}
 	_, verdict, _ := strings.Cut(out.String(), "\n\n")
-	if !strings.HasPrefix(verdict, "worse: call, processor time, by 50.0 % (p 0.00") ||
+	if !strings.HasPrefix(verdict, "worse: call, processor time, by 50.0 % (p <0.001)\n") ||
 		strings.Count(verdict, "\n") != 1 {
 		t.Errorf("50 %% more processor time: %s", verdict)
 	}
