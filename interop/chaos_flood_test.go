@@ -139,8 +139,9 @@ func (s *stranger) run(f flood, o order) done {
 		if !time.Now().Before(end) {
 			break
 		}
+		number := o.First + n // n changes before the goroutine begins
 		wg.Go(func() {
-			slice.connection(o.First + n)
+			slice.connection(number)
 			<-places
 		})
 	}
