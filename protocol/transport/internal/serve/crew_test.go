@@ -65,3 +65,42 @@ func TestCrew(t *testing.T) {
 		}
 	})
 }
+
+// TestCrewRoom: beyond crewRoom tasks the poller waits until one of them ends, or for crewPatience.
+func TestCrewRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c crew
+		begun := time.Now()
+		hold := make(chan struct{})
+		one := make(chan struct{})
+		for i := range crewRoom {
+			c.awaitRoom()
+			wait := hold
+			if i == 0 {
+				wait = one
+			}
+			if !c.giveTask(nil) {
+				go c.runTasks(func() { <-wait })
+			}
+		}
+		if took := time.Since(begun); took != 0 {
+			t.Errorf("the first %d tasks waited for %v", crewRoom, took)
+		}
+		c.awaitRoom()
+		if took := time.Since(begun); took != crewPatience {
+			t.Errorf("no task ended: waited for %v, want %v", took, crewPatience)
+		}
+		begun = time.Now()
+		time.AfterFunc(crewPatience/2, func() { close(one) })
+		c.awaitRoom()
+		if took := time.Since(begun); took != crewPatience/2 {
+			t.Errorf("a task ended after %v: waited for %v", crewPatience/2, took)
+		}
+		close(hold)
+		c.endAll()
+		synctest.Wait()
+		if c.busy != 0 {
+			t.Errorf("%d tasks count as running after the end", c.busy)
+		}
+	})
+}

@@ -118,3 +118,41 @@ func TestPollerCloses(t *testing.T) {
 	}
 	eventually(t, func() bool { return came.Load() == n && g.Conns() == 0 && began.Load() == ended.Load() })
 }
+
+// stuck is a Session whose answers wait for hold, and count themselves.
+type stuck struct {
+	echo
+	hold    chan struct{}
+	running *atomic.Int32
+}
+
+func (s *stuck) Serve() (func() error, error) {
+	return func() error { s.running.Add(1); <-s.hold; return nil }, nil
+}
+
+// TestPollerReadsOn: more answers than crewRoom that wait for something do not keep others from being read.
+func TestPollerReadsOn(t *testing.T) {
+	const n = crewRoom + 2*pollBatch
+	g := group(t, func(*transport.ServerOptions) {})
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var began, ended, running atomic.Int32
+	hold := make(chan struct{})
+	g.Accept(ln, false, func(c net.Conn) (Session, error) {
+		return &stuck{echo{Conn: c, began: &began, end: &ended}, hold, &running}, nil
+	}, 0)
+	t.Cleanup(func() { close(hold) })
+	for range n {
+		c, err := net.Dial("tcp", ln.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		if _, err := c.Write([]byte{1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, func() bool { return running.Load() == n })
+}
