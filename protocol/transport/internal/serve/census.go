@@ -2,6 +2,7 @@ package serve
 
 import (
 	"container/list"
+	"maps"
 	"net"
 	"net/netip"
 	"time"
@@ -37,6 +38,12 @@ const (
 	// shortDebt is how long a connection waits for earlier messages of its address in the slot of a handshake. If it
 	// has to wait longer it is one of the debtors.
 	shortDebt = 50 * time.Millisecond
+	// handshakeCredit is how much an address may owe for handshakes, in the unit of its other debts, before they are
+	// spaced: two seconds of a processor, or 1,800 handshakes with TLS. Thousands of minions behind one address may
+	// connect at the same time, and each one that signs in gets its price back.
+	handshakeCredit = 20 * time.Second
+	// handshakeQueue limits how long handshakes beyond that wait, by the price of those in the queue.
+	handshakeQueue = 5 * time.Second
 	// maxPaid limits the addresses that are charged. Beyond it all accounts are cleared.
 	maxPaid = 8192
 )
@@ -52,6 +59,7 @@ type census struct {
 	byAddr   map[netip.Prefix]*list.List
 	approved map[netip.Prefix]int       // connections whose peers are approved
 	paid     map[netip.Prefix]time.Time // when the messages of an address will be paid for
+	begun    map[netip.Prefix]time.Time // when the handshakes of an address that have begun will be paid for
 }
 
 // unapproved is a connection whose peer is not approved yet.
@@ -63,6 +71,7 @@ type unapproved struct {
 	el      *list.Element
 	gone    chan struct{} // closed when it loses its place
 	charged time.Duration // how much longer messages from its address wait because of it
+	began   time.Duration // the same for handshakes
 	queue   *debtors      // while it waits there for its handshake
 	turn    *list.Element // its place in that queue
 }
@@ -122,6 +131,32 @@ func (s *census) owes(addr netip.Prefix, now time.Time) bool {
 	return max(s.paid[addr].Sub(now), 0)-s.creditOf(addr) > shortDebt
 }
 
+// handshakeWait returns how long the next handshake of an address must wait for those that have begun, and for others
+// of a total price that will begin before it.
+func (s *census) handshakeWait(addr netip.Prefix, others time.Duration, now time.Time) time.Duration {
+	// guard: handshakes-are-spaced TestHandshakesAreSpaced instead: return 0
+	return max(max(s.begun[addr].Sub(now), 0)+priceFactor*others-handshakeCredit, 0)
+}
+
+// beginHandshake charges the handshake of a connection to its address before it begins.
+func (s *census) beginHandshake(u *unapproved, price time.Duration, now time.Time) {
+	if s.begun == nil {
+		s.begun = make(map[netip.Prefix]time.Time)
+	}
+	if len(s.begun) >= maxPaid {
+		maps.DeleteFunc(s.begun, func(_ netip.Prefix, paid time.Time) bool { return paid.Before(now) })
+		if len(s.begun) > maxPaid/2 { // else this would be done for each connection
+			clear(s.begun)
+		}
+	}
+	begun := s.begun[u.addr]
+	if begun.Before(now) {
+		begun = now
+	}
+	u.began = priceFactor * price
+	s.begun[u.addr] = begun.Add(u.began)
+}
+
 // chargeConn charges a price to the address of a connection. It returns how long the next message must wait.
 func (s *census) chargeConn(u *unapproved, price time.Duration, now time.Time) time.Duration {
 	before := min(max(s.paid[u.addr].Sub(now), 0), maxDebt+s.creditOf(u.addr))
@@ -135,6 +170,9 @@ func (s *census) chargeConn(u *unapproved, price time.Duration, now time.Time) t
 func (s *census) approveConn(u *unapproved) {
 	if paid, ok := s.paid[u.addr]; ok {
 		s.paid[u.addr] = paid.Add(-u.charged)
+	}
+	if begun, ok := s.begun[u.addr]; ok {
+		s.begun[u.addr] = begun.Add(-u.began)
 	}
 	s.removeConn(u)
 	if s.approved == nil {

@@ -7,10 +7,11 @@ import (
 	"time"
 )
 
-// debtors are the accepted connections of one listener whose addresses have to pay for earlier messages. While they
-// wait they have a place, as all connections, but no slot of a handshake: a peer that floods would hold all slots, each
-// for as long as its debt. They have as many slots of their own, for which their addresses take turns. Group.mu guards
-// the fields but added.
+// debtors are the accepted connections of one listener whose addresses have to pay for earlier messages or handshakes.
+// While they wait they have a place, as all connections, but no slot of a handshake: a peer that floods would hold all
+// slots, each for as long as its debt. They have as many slots of their own, for which their addresses take turns. An
+// address that owes more than handshakeCredit for handshakes has no turn until its next one is paid for. Group.mu
+// guards the fields but added.
 type debtors struct {
 	added  chan struct{}               // holds a token after push
 	byAddr map[netip.Prefix]*list.List // of *unapproved, oldest first
@@ -41,67 +42,122 @@ func (q *debtors) remove(u *unapproved) {
 	u.queue, u.turn = nil, nil
 }
 
-// pop removes and returns the oldest connection of the address whose turn it is, or nil.
-func (q *debtors) pop() *unapproved {
-	for len(q.turns) > 0 {
+// pop removes and returns the oldest connection of the address whose turn it is. If no address may begin a handshake it
+// returns nil, and after how long one may, which is 0 if no connection waits. wait returns how long an address waits.
+func (q *debtors) pop(wait func(netip.Prefix) time.Duration) (u *unapproved, shortest time.Duration) {
+	for range len(q.turns) {
 		addr := q.turns[0]
 		q.turns = q.turns[1:]
-		l := q.byAddr[addr]
-		el := l.Front()
+		el := q.byAddr[addr].Front()
 		if el == nil {
 			delete(q.byAddr, addr)
 			continue
 		}
 		q.turns = append(q.turns, addr)
-		u := el.Value.(*unapproved)
+		if d := wait(addr); d > 0 {
+			if shortest == 0 || d < shortest {
+				shortest = d
+			}
+			continue
+		}
+		u = el.Value.(*unapproved)
 		q.remove(u)
-		return u
+		return u, 0
 	}
-	return nil
+	return nil, shortest
 }
 
-// owes reports whether the debt of a new connection's address exceeds shortDebt.
+// queued returns how many connections of an address wait.
+func (q *debtors) queued(addr netip.Prefix) int {
+	if l := q.byAddr[addr]; l != nil {
+		return l.Len()
+	}
+	return 0
+}
+
+// owes reports whether the debt of a new connection's address for messages exceeds shortDebt, or that for handshakes
+// its credit.
 func (g *Group) owes(c net.Conn) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.census.owes(connPrefix(c), time.Now())
+	addr, now := connPrefix(c), time.Now()
+	return g.census.owes(addr, now) || g.census.handshakeWait(addr, 0, now) > 0
 }
 
-// queueDebtor has a connection wait for its turn, without a goroutine. It returns false if it lost its place, or the
-// group is closed.
-func (g *Group) queueDebtor(q *debtors, c net.Conn) bool {
+// beginHandshake charges the handshake of a connection that does not have to wait.
+func (g *Group) beginHandshake(c net.Conn, price time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if u := g.conns[c]; u != nil {
+		g.census.beginHandshake(u, withTLS(c, price), time.Now())
+	}
+}
+
+// queueDebtor has a connection wait for its turn, without a goroutine. It returns false if it lost its place, the group
+// is closed, or the handshakes of its address that wait would take too long.
+func (g *Group) queueDebtor(q *debtors, c net.Conn, price time.Duration) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	u := g.conns[c]
 	if u == nil || g.closed {
 		return false
 	}
+	before := time.Duration(q.queued(u.addr)) * withTLS(c, price)
+	// guard: handshakes-are-spaced TestHandshakesAreSpaced
+	if g.census.handshakeWait(u.addr, before, time.Now()) > handshakeQueue {
+		return false
+	}
 	q.push(u)
 	return true
 }
 
-func (g *Group) popDebtor(q *debtors) net.Conn {
+// popDebtor returns the next connection whose handshake may begin, and charges it. If there is none it returns how
+// long to wait, 0 if the queue is empty.
+func (g *Group) popDebtor(q *debtors, price time.Duration) (net.Conn, time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if u := q.pop(); u != nil {
-		return u.c
+	now := time.Now()
+	u, wait := q.pop(func(addr netip.Prefix) time.Duration {
+		if g.closed {
+			return 0
+		}
+		return g.census.handshakeWait(addr, 0, now)
+	})
+	if u == nil {
+		return nil, wait
 	}
-	return nil
+	g.census.beginHandshake(u, withTLS(u.c, price), now)
+	return u.c, 0
 }
+
+// pollDebtors is the shortest pause after which debtors are looked at again, so that thousands of addresses are not
+// compared for each handshake.
+const pollDebtors = time.Millisecond
 
 // admitDebtors starts the handshakes of debtors until the group is closed. Connections still queued then fail their
 // handshake and are dropped.
 func (g *Group) admitDebtors(q *debtors, hs Handshake, price time.Duration) {
 	slots := newPending(g.o.MaxHandshakes)
-	for closed := false; !closed; {
-		select {
-		case <-q.added:
-		case <-g.ctx.Done():
-			closed = true
-		}
-		for c := g.popDebtor(q); c != nil; c = g.popDebtor(q) {
+	paid := time.NewTimer(0)
+	defer paid.Stop()
+	for closed := false; ; {
+		c, wait := g.popDebtor(q, price)
+		if c != nil {
 			g.awaitSlot(slots)
 			g.startHandshake(c, slots, hs, price)
+			continue
+		}
+		if closed {
+			return
+		}
+		if paid.Stop(); wait > 0 {
+			paid.Reset(max(wait, pollDebtors))
+		}
+		select {
+		case <-q.added:
+		case <-paid.C:
+		case <-g.ctx.Done():
+			closed = true
 		}
 	}
 }

@@ -192,3 +192,81 @@ func TestGraceBeginsAfterPayment(t *testing.T) {
 		}
 	})
 }
+
+// TestHandshakesAreSpaced: an address begins as many handshakes at once as its credit allows, and then no more than a tenth of a processor
+// can serve, however many connections it opens. Some of them wait, the others are closed. Handshakes of other addresses begin at once. An
+// address whose peers are approved has its credit again.
+func TestHandshakesAreSpaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const price = time.Millisecond
+		const atOnce, perSecond, queued = int(handshakeCredit / (priceFactor * price)), int(time.Second / (priceFactor * price)), int(handshakeQueue / (priceFactor * price))
+		g := group(t, func(o *transport.ServerOptions) { o.MaxConnections = 100_000 })
+		l := newHanded()
+		var flood atomic.Int32
+		var approve atomic.Bool
+		began := make(chan string, 10)
+		g.Accept(l, true, func(c net.Conn) (Session, error) {
+			if ip := connPrefix(c).Addr().String(); ip != "10.0.0.1" {
+				began <- ip
+			} else {
+				flood.Add(1)
+			}
+			s, err := c.(*silent).wait()
+			if approve.Load() {
+				s.(*session).begin = func() error { g.Vouch(c); return nil }
+			}
+			return s, err
+		}, price)
+		port, all := 0, []*silent{}
+		open := func(n int) {
+			for range n {
+				port++
+				c := newSilent(fmt.Sprintf("10.0.0.1:%d", port%65535+1))
+				all = append(all, c)
+				l.conns <- c
+			}
+			synctest.Wait()
+		}
+		first := time.Now()
+		// The flood goes on for a minute.
+		for second := range 60 {
+			open(1000)
+			l.conns <- newSilent(fmt.Sprintf("10.0.%d.2:1", second))
+			synctest.Wait()
+			select {
+			case <-began:
+			default:
+				t.Fatalf("after %d s the handshake of another address has not begun", second)
+			}
+			time.Sleep(time.Second)
+		}
+		most := atOnce + int(time.Since(first).Seconds()+1)*perSecond
+		if n := int(flood.Load()); n > most || n < most*9/10 {
+			t.Errorf("%d handshakes of the flood in a minute, want at most %d", n, most)
+		}
+		waiting := 0
+		for _, c := range all {
+			select {
+			case <-c.closed:
+			default:
+				waiting++
+			}
+		}
+		if waiting -= int(flood.Load()); waiting < queued*3/4 || waiting > queued+1 {
+			t.Errorf("%d connections of the flood wait, want %d", waiting, queued)
+		}
+		// The queue is served, and with time the credit is as before.
+		time.Sleep(handshakeQueue + handshakeCredit)
+		approve.Store(true)
+		before := flood.Load()
+		begin := time.Now()
+		for range 10 {
+			open(atOnce / 2)
+			time.Sleep(maxDebt + time.Millisecond) // for its messages
+		}
+		synctest.Wait()
+		if n := int(flood.Load() - before); n != 5*atOnce {
+			t.Errorf("%d of %d handshakes of approved peers in %v", n, 5*atOnce, time.Since(begin))
+		}
+	})
+}

@@ -171,8 +171,9 @@ func (g *Group) acceptLoop(ln net.Listener, request bool, hs Handshake, price ti
 		}
 		g.closeConn(expelled)
 		if !inDebt {
+			g.beginHandshake(c, price)
 			g.startHandshake(c, waiting, hs, price)
-		} else if !g.queueDebtor(late, c) {
+		} else if !g.queueDebtor(late, c, price) {
 			g.Drop(c)
 			g.wg.Done()
 		}
@@ -205,10 +206,7 @@ func (g *Group) runHandshake(c net.Conn, hs Handshake, price time.Duration, p *p
 		if s, err = g.performHandshake(c, hs); err != nil {
 			price = max(price, failurePrice)
 		}
-		if _, ok := c.(tlsConn); ok {
-			price += tlsPrice
-		}
-		g.chargeConn(c, price)
+		g.chargeConn(c, withTLS(c, price))
 	}
 	p.remove(el)
 	if err == nil {
@@ -226,6 +224,14 @@ func (g *Group) runHandshake(c net.Conn, hs Handshake, price time.Duration, p *p
 // tlsConn is a connection whose TLS handshake is not done yet.
 type tlsConn interface {
 	HandshakeContext(ctx context.Context) error
+}
+
+// withTLS returns the price of a handshake with that of TLS, if it has one.
+func withTLS(c net.Conn, price time.Duration) time.Duration {
+	if _, ok := c.(tlsConn); ok {
+		price += tlsPrice
+	}
+	return price
 }
 
 // performHandshake runs the TLS handshake, if there is one, and hs under one deadline.
