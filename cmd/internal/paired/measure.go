@@ -35,6 +35,7 @@ func (r result) wholePairs() result {
 func measure(ctx context.Context, c command, dir string, pairs int) (r result, err error) {
 	r.name = c.name
 	var runs [2]run
+	var daemons []*daemon
 	for i, side := range sides {
 		s := newSite(dir, c.name, side)
 		defer s.stop()
@@ -46,6 +47,10 @@ func measure(ctx context.Context, c command, dir string, pairs int) (r result, e
 				return r, fmt.Errorf("cannot run %s with the %s program: %w", c.name, side, err)
 			}
 		}
+		daemons = append(daemons, s.daemons...)
+	}
+	if err := awaitIdle(ctx, daemons); err != nil {
+		return r, fmt.Errorf("cannot measure %s: %w", c.name, err)
 	}
 	for n := range pairs {
 		for _, i := range order(n) {
@@ -113,8 +118,11 @@ func (r run) String() string {
 	return filepath.Base(r.args[0]) + " " + strings.Join(r.args[1:], " ")
 }
 
-func (r run) daemonTime() (sum time.Duration, err error) {
-	for _, d := range r.daemons {
+func (r run) daemonTime() (time.Duration, error) { return timeOf(r.daemons) }
+
+// timeOf returns the processor time of daemons.
+func timeOf(daemons []*daemon) (sum time.Duration, err error) {
+	for _, d := range daemons {
 		t, err := processorTime(d.cmd.Process.Pid)
 		if err != nil {
 			return 0, fmt.Errorf("%w\n%s", err, d.said())
@@ -122,4 +130,37 @@ func (r run) daemonTime() (sum time.Duration, err error) {
 		sum += t
 	}
 	return sum, nil
+}
+
+const (
+	// idleShare is the share of a processor below which daemons are idle. Those of 1,000 minions use less.
+	idleShare = 0.02
+	idleTime  = time.Second
+	// idlePatience is how long daemons may work after their start.
+	idlePatience = 2 * time.Minute
+)
+
+// awaitIdle waits until daemons have done what follows their start. A master identifies 1,000 new minions for some
+// seconds; that would count for the program that was started last.
+func awaitIdle(ctx context.Context, daemons []*daemon) error {
+	before, err := timeOf(daemons)
+	for end := time.Now().Add(idlePatience); err == nil && len(daemons) > 0; {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(idleTime):
+		}
+		var now time.Duration
+		if now, err = timeOf(daemons); err != nil {
+			break
+		}
+		if (now - before).Seconds() < idleShare*idleTime.Seconds() {
+			return nil
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("the daemons work for more than %s without a command", idlePatience)
+		}
+		before = now
+	}
+	return err
 }

@@ -233,6 +233,38 @@ func TestAwait(t *testing.T) {
 	}
 }
 
+// TestAwaitIdle: what a daemon does after its start has ended when the pairs begin.
+func TestAwaitIdle(t *testing.T) {
+	sh := shell(t)
+	s := newSite(t.TempDir(), "idle", "old")
+	if err := os.MkdirAll(s.dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), sh, "-c",
+		"i=0; while [ $i -lt 500000 ]; do i=$((i+1)); done; echo done; read end")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	d, err := s.start(t.Context(), cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.stop()
+	if err := awaitIdle(t.Context(), []*daemon{d}); err != nil || d.said() != "done" {
+		t.Errorf("%v; the daemon said %q", err, d.said())
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := awaitIdle(ctx, []*daemon{d}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if err := awaitIdle(ctx, nil); err != nil {
+		t.Errorf("without daemons: %v", err)
+	}
+}
+
 func shell(t *testing.T) string {
 	t.Helper()
 	sh, err := exec.LookPath("sh")
