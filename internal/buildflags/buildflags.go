@@ -6,8 +6,10 @@
 //   - HTTP/1.1 only, which is what stock's programs use: 360 KB less.
 //   - No inlining into packages that mostly wait for disks, programs, servers and key exchanges: 3 MB less. The
 //     template engine, YAML, the codecs and the transports are built as usual, and so is the arithmetic of
-//     cryptography (fips140's bigmod, nistec, ciphers and hashes): YAML alone would be 6 % slower. The last pattern
-//     that matches a package decides.
+//     cryptography (fips140's bigmod, nistec, ciphers and hashes): YAML alone would be 6 % slower. Only its scanner
+//     (yaml/v3) is not slower without inlining. The last pattern that matches a package decides.
+//   - Functions of the template engine that create errors or parse are marked go:noinline, because they are called in
+//     hundreds of places: 75 KB less, without effect on the time of a template.
 package buildflags
 
 import (

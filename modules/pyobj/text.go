@@ -69,6 +69,8 @@ func Str(v any) string {
 }
 
 // Repr implements Python's repr(v).
+//
+//go:noinline
 func Repr(v any) string {
 	w := writer{limit: math.MaxInt}
 	w.value(v)

@@ -27,6 +27,8 @@ type constructor struct {
 
 type entry struct{ key, value *yamlv3.Node }
 
+//
+//go:noinline
 func (c *constructor) fail(n *yamlv3.Node, format string, args ...any) *Error {
 	return &Error{Class: "ConstructorError", Name: c.name, Line: n.Line, Column: n.Column, Problem: fmt.Sprintf(format, args...)}
 }

@@ -35,6 +35,8 @@ func (e *Error) Error() string { return e.Msg }
 func (e *Error) Unwrap() error { return e.Err }
 
 // raise creates an exception. Without args the format is taken as it is, since messages may hold percent signs.
+//
+//go:noinline
 func raise(kind, format string, args ...any) *Error {
 	if len(args) > 0 {
 		format = fmt.Sprintf(format, args...)
@@ -42,11 +44,19 @@ func raise(kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Msg: format}
 }
 
-// typeError and valueError create the two most frequent exceptions.
-func typeError(format string, args ...any) *Error  { return raise("TypeError", format, args...) }
+// typeError creates a TypeError.
+//
+//go:noinline
+func typeError(format string, args ...any) *Error { return raise("TypeError", format, args...) }
+
+// valueError creates a ValueError.
+//
+//go:noinline
 func valueError(format string, args ...any) *Error { return raise("ValueError", format, args...) }
 
 // keyError returns Python's KeyError, whose text is the repr of the key.
+//
+//go:noinline
 func keyError(key any) *Error { return &Error{Kind: "KeyError", Msg: pyobj.Repr(key)} }
 
 // attributeError returns Python's error for a missing attribute.

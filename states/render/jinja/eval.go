@@ -37,6 +37,8 @@ func (f *frame) newFrame(s *scope) *frame {
 }
 
 // newSlots returns n empty slots.
+//
+//go:noinline
 func newSlots(n int) []any {
 	slots := make([]any, n)
 	for i := range slots {

@@ -317,6 +317,8 @@ func filterMap(r *Run, v any, a Args) (any, error) {
 }
 
 // lazyFailure returns a generator that raises on first use. Python's generators do not check anything before that.
+//
+//go:noinline
 func lazyFailure(err error) *Iter {
 	return &Iter{Kind: "generator", Next: func() (any, bool, error) { return nil, false, err }}
 }

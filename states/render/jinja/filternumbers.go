@@ -166,6 +166,8 @@ func Int(v any) (any, error) {
 }
 
 // isKind reports whether an error is a Python exception of one of the classes.
+//
+//go:noinline
 func isKind(err error, kinds ...string) bool {
 	e, ok := err.(*Error)
 	if !ok {

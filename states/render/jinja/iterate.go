@@ -27,6 +27,8 @@ func (it *Iter) Iterate() func() (any, bool, error) { return it.Next }
 
 // overItems iterates over the slice that items returns, which it calls for each item: a list may grow or shrink
 // meanwhile, and Python uses its length at that moment.
+//
+//go:noinline
 func overItems(items func() []any) func() (any, bool, error) {
 	i := 0
 	return func() (any, bool, error) {
@@ -128,6 +130,8 @@ func overText(s string) func() (any, bool, error) {
 }
 
 // textLike returns s as Markup or as str.
+//
+//go:noinline
 func textLike(s string, markup bool) any {
 	if markup {
 		return pyobj.Markup(s)
@@ -332,6 +336,8 @@ func lengthOf(v any) (int, error) {
 }
 
 // runeCount counts characters as Python does, a broken byte being one.
+//
+//go:noinline
 func runeCount(s string) int {
 	n := 0
 	for range s {

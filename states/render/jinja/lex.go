@@ -128,6 +128,8 @@ type lexer struct {
 }
 
 // syntaxError returns a TemplateSyntaxError at a line.
+//
+//go:noinline
 func (l *lexer) syntaxError(line int, format string, args ...any) *Error {
 	e := raise("TemplateSyntaxError", format, args...)
 	e.Line = line
@@ -164,6 +166,8 @@ func normalize(src string, keepTrailing bool) string {
 }
 
 // emitToken adds a token at the current line.
+//
+//go:noinline
 func (l *lexer) emitToken(k kind, text string) {
 	l.toks = append(l.toks, token{kind: k, line: l.line, text: text})
 }

@@ -384,6 +384,8 @@ func (r *Run) addValues(a, b any) (any, error) {
 }
 
 // TooLong returns the error for a text of more than [MaxText] bytes.
+//
+//go:noinline
 func TooLong() error { return raise("MemoryError", "text of more than %d bytes", MaxText) }
 
 // multiplyValues repeats a sequence.

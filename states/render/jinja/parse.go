@@ -51,6 +51,8 @@ type load struct {
 type bail struct{ err *Error }
 
 // fail ends the parse with a TemplateSyntaxError; line 0 is the current one.
+//
+//go:noinline
 func (p *parser) fail(line int, format string, args ...any) {
 	p.failKind("TemplateSyntaxError", line, format, args...)
 }
@@ -65,6 +67,8 @@ func (p *parser) failKind(kind string, line int, format string, args ...any) {
 }
 
 // cur returns the current token.
+//
+//go:noinline
 func (p *parser) cur() token { return p.toks[p.i] }
 
 // peek returns the token after the current one.
@@ -77,6 +81,8 @@ func (p *parser) peek() token {
 }
 
 // next returns the current token and moves to the next one. The last token stays current.
+//
+//go:noinline
 func (p *parser) next() token {
 	t := p.toks[p.i]
 	if p.i+1 < len(p.toks) {
@@ -87,6 +93,8 @@ func (p *parser) next() token {
 }
 
 // checkToken fails if the lexer found an error at token i. Errors before that place have been reported by then.
+//
+//go:noinline
 func (p *parser) checkToken(i int) {
 	if err, ok := p.toks[i].value.(*Error); ok {
 		panic(bail{err})
@@ -94,12 +102,16 @@ func (p *parser) checkToken(i int) {
 }
 
 // isName reports whether the current token is this word.
+//
+//go:noinline
 func (p *parser) isName(name string) bool {
 	t := p.cur()
 	return t.kind == tName && t.text == name
 }
 
 // skipName moves past a word if it is the current token, and reports whether it was.
+//
+//go:noinline
 func (p *parser) skipName(name string) bool {
 	if p.isName(name) {
 		p.next()
@@ -142,6 +154,8 @@ func (p *parser) enterNesting() {
 }
 
 // pushScope enters a scope.
+//
+//go:noinline
 func (p *parser) pushScope(s *scope) *scope {
 	s.parent = p.scope
 	p.scope = s

@@ -6,6 +6,8 @@ import (
 
 // expression reads an expression with all operators. Each of the functions below reads one level of precedence, from
 // the loosest to the tightest. Their names are those of jinja2/parser.py.
+//
+//go:noinline
 func (p *parser) expression() expr { return p.cond() }
 
 // cond reads x if test else y.

@@ -19,6 +19,8 @@ type scope struct {
 
 // slotOf returns the slot of a name, -1 if the scope does not assign it. Scopes have few names, for which a slice
 // is faster than a map.
+//
+//go:noinline
 func (s *scope) slotOf(name string) int {
 	for i, n := range s.names {
 		if n == name {
@@ -29,6 +31,8 @@ func (s *scope) slotOf(name string) int {
 }
 
 // slot returns the slot of a name in the scope's frames, adding the name if it is new.
+//
+//go:noinline
 func (s *scope) slot(name string) int {
 	if i := s.slotOf(name); i >= 0 {
 		return i

@@ -7,6 +7,8 @@ import (
 )
 
 // plainTest returns a test that calls a function that cannot fail.
+//
+//go:noinline
 func plainTest(fn func(v any) bool) Test {
 	return func(_ *Run, v any, _ Args) (bool, error) { return fn(v), nil }
 }

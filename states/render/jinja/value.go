@@ -386,6 +386,8 @@ func isText(v any) (string, bool) {
 }
 
 // toInteger returns an int that fits 64 bits, or a bool as 0 or 1.
+//
+//go:noinline
 func toInteger(v any) (int64, bool) {
 	switch v := v.(type) {
 	case int64:
@@ -421,6 +423,8 @@ func toIndex(v any) (int, error) {
 }
 
 // isNumber reports whether a value is an int, a bool or a float.
+//
+//go:noinline
 func isNumber(v any) bool {
 	switch v.(type) {
 	case int64, bool, float64, *big.Int, int:
