@@ -108,6 +108,7 @@ func limitRows() map[string][]string {
 		"denied calls in the audit log":             {aud + "deniedRate", aud + "deniedBurst", aud + "auditLine", aud + "deniedAll", aud + "deniedAllBurst"},
 		"refused calls in the ordinary log":         {tools + "refusalRate", tools + "refusalBurst"},
 		"HTTP connections":                          {"cmd/brine-master addressPart", "cmd/brine-master maxConnections", "cmd/brine-master descriptorPart"},
+		"handshakes of HTTPS":                       {"master/internal/handshakes Rate", "master/internal/handshakes Burst", "master/internal/handshakes Queue"},
 		"an HTTP request":                           {rest + "headTime", rest + "maxHead", "master/restapi/internal/exchange maxAccept", rest + "requestTime", rest + "idleTime"},
 		"HTTP bodies beyond 64 KiB without a token": {rest + "smallBody", rest + "defaultBody", rest + "bodyRate", rest + "bodyBurst", rest + "refusedBody", rest + "loginBody", exch + "yamlPrice", exch + "aliasPrice", rest + "defaultStrangers", "413", "429", "503"},
 		"HTTP answers":                              {listen + "writePiece", listen + "WriteTimeout"},

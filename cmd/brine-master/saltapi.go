@@ -171,7 +171,7 @@ func listenTCP(name string, o *conf.Config) (net.Listener, error) {
 	}
 	ln = limitListener(ln)
 	if config != nil {
-		ln = tls.NewListener(ln, config)
+		ln = tls.NewListener(restapi.SpaceHandshakes(ln), config)
 	}
 	return ln, nil
 }

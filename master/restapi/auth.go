@@ -15,6 +15,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/master/eauth"
+	"github.com/brine-salt/brine/master/internal/handshakes"
 )
 
 // cookie is the name of the session cookie, as in rest_cherrypy and its clients.
@@ -52,12 +53,16 @@ func (s *Server) tokenOwner(r *http.Request, id string) (eauth.Token, error) {
 	if !ok {
 		return eauth.Token{}, exchange.ErrOldToken
 	}
+	handshakes.Proven(r.Context())
 	return t, nil
 }
 
 // ConnContext is for http.Server's field of the same name. It lets the interface identify callers on a unix
-// socket (see [eauth.WithConn]). [Server.HTTP] sets it.
-func ConnContext(ctx context.Context, c net.Conn) context.Context { return eauth.WithConn(ctx, c) }
+// socket (see [eauth.WithConn]), and take back what the connection of a proven caller cost (see
+// [SpaceHandshakes]). [Server.HTTP] sets it.
+func ConnContext(ctx context.Context, c net.Conn) context.Context {
+	return handshakes.WithConn(eauth.WithConn(ctx, c), c)
+}
 
 // forwarding lists headers that a proxy or a browser adds. The peer of the socket is the proxy then, and must not
 // lend its identity to the caller behind it.
@@ -116,6 +121,7 @@ func (s *Server) commandOwner(r *http.Request, chunk map[string]any,
 		if !ok {
 			return eauth.Token{}, notAuthenticated(chunk, "token", "")
 		}
+		handshakes.Proven(r.Context())
 		return t, s.countRequest(t)
 	}
 	if system, ok := chunk["eauth"].(string); ok {
@@ -161,6 +167,7 @@ func (s *Server) tryLogin(r *http.Request, name string,
 	// guard: log-in-lockout TestLoginsAreBounded
 	if err == nil {
 		proven()
+		handshakes.Proven(r.Context())
 	} else {
 		s.o.Log.Warn("Log-in refused", "peer", r.RemoteAddr, "err", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/master/eauth"
+	"github.com/brine-salt/brine/master/internal/handshakes"
 	"github.com/brine-salt/brine/master/restapi/internal/exchange"
 	"github.com/brine-salt/brine/master/restapi/internal/listen"
 )
@@ -124,4 +125,11 @@ func (s *Server) HTTP() *http.Server {
 // connection.
 func Limit(ln net.Listener, all, each int) net.Listener {
 	return listen.Limit(ln, all, each)
+}
+
+// SpaceHandshakes bounds the TLS handshakes of one address at a listener below TLS: 80 per second and 2,000 at once.
+// Further connections wait up to 5 seconds, and beyond that they are closed. A client that logs in or has a token does
+// not count, if the server has [ConnContext].
+func SpaceHandshakes(ln net.Listener) net.Listener {
+	return handshakes.Space(ln, handshakes.Rate, handshakes.Burst)
 }

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/master/eauth"
+	"github.com/brine-salt/brine/master/internal/handshakes"
 	"github.com/brine-salt/brine/master/restapi"
 )
 
@@ -205,6 +206,50 @@ func TestLimit(t *testing.T) {
 	}
 	for _, c := range []net.Conn{three, four, five} {
 		c.Close()
+	}
+}
+
+// TestHandshakesOfProvenClients: clients that log in or have a token open as many connections as they like. Those of others are limited.
+func TestHandshakesOfProvenClients(t *testing.T) {
+	s := newSite(t, func(o *restapi.Options) { o.LoginRate = -1 })
+	server := httptest.NewUnstartedServer(nil)
+	server.Config, server.Listener = s.rest.HTTP(), handshakes.Space(server.Listener, 1e-9, 3)
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	transport := server.Client().Transport.(*http.Transport)
+	transport.DisableKeepAlives = true
+	send := func(path, body, token string) (int, error) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), "POST", server.URL+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("X-Auth-Token", token)
+		resp, err := transport.RoundTrip(r)
+		if err != nil {
+			return 0, err
+		}
+		defer resp.Body.Close()
+		_, err = io.Copy(io.Discard, resp.Body)
+		return resp.StatusCode, err
+	}
+	const command, creds = `{"client": "runner", "fun": "jobs.list_jobs"`, `"username": "alice", "eauth": "file", "password": "secret"`
+	for range 5 {
+		for _, c := range [][3]string{
+			{"/", command + "}", s.token}, {"/login", "{" + creds + "}", ""}, {"/run", command + ", " + creds + "}", ""},
+			{"/run", command + `, "token": "` + s.token + `"}`, ""},
+		} {
+			if code, err := send(c[0], c[1], c[2]); code != 200 || err != nil {
+				t.Fatalf("%s: %d %v", c[0], code, err)
+			}
+		}
+	}
+	for i := range 4 {
+		code, err := send("/run", command+"}", "")
+		if i < 3 && (code != 401 || err != nil) || i == 3 && err == nil {
+			t.Errorf("request %d that proves nothing: %d %v", i+1, code, err)
+		}
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/announced"
 	"github.com/brine-salt/brine/master/bootstrap"
+	"github.com/brine-salt/brine/master/internal/handshakes"
 	"github.com/brine-salt/brine/master/internal/ratelimit"
 	"github.com/brine-salt/brine/protocol"
 )
@@ -99,7 +100,7 @@ func setDefault[T comparable](p *T, def T) {
 
 // HTTP returns a server that limits how long clients may take: 10 seconds for a head, 30 for a whole request.
 func (s *Server) HTTP() *http.Server {
-	return &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute,
+	return &http.Server{Handler: s, ConnContext: handshakes.WithConn, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug)}
 }
 
@@ -221,6 +222,7 @@ func (s *Server) authenticate(r *http.Request) error {
 	switch {
 	case err == nil:
 		s.failures.Refund(r.RemoteAddr)
+		handshakes.Proven(r.Context())
 		return nil
 	case errors.Is(err, ErrDenied):
 		s.o.Log.Warn("Vendordata request refused: the token is not valid", "peer", r.RemoteAddr)

@@ -20,12 +20,14 @@ import (
 	"github.com/brine-salt/brine/internal/testkit/testlog"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/eauth"
+	"github.com/brine-salt/brine/master/internal/handshakes"
 	"github.com/brine-salt/brine/master/vendordata"
 )
 
 type site struct {
 	t      *testing.T
 	master *master.Master
+	data   *vendordata.Server
 	url    string
 	log    testlog.Buffer
 	audit  testlog.Buffer
@@ -65,7 +67,7 @@ func newSite(t *testing.T, o vendordata.Options) *site {
 	}
 	server := httptest.NewServer(v)
 	t.Cleanup(server.Close)
-	s.master, s.url = m, server.URL
+	s.master, s.data, s.url = m, v, server.URL
 	return s
 }
 
@@ -94,6 +96,40 @@ func (s *site) post(path, token, body string) (int, string, http.Header) {
 // instance is what Nova 2023 to 2025 sends (nova/api/metadata/vendordata_dynamic.py).
 const instance = `{"project-id": "9dd7b1a0c2f04f3eb2a5a3c4f6a1b2c3", "instance-id": "0ad5c5c2-6d6c-4d55-9c0b-3bb8c6b3f9a1", "image-id": "5f3e7b1e-0f0a-4ab0-8a51-6c9a2f4f6c11",
  "user-data": null, "hostname": "db-7", "metadata": {"role": "db", "id": "root"}, "boot-roles": "member,reader"}`
+
+// TestHandshakesOfProvenClients: requests with a valid token may each open a connection. Those of others are limited.
+func TestHandshakesOfProvenClients(t *testing.T) {
+	s := newSite(t, vendordata.Options{})
+	server := httptest.NewUnstartedServer(nil)
+	server.Config, server.Listener = s.data.HTTP(), handshakes.Space(server.Listener, 1e-9, 2)
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	client := server.Client()
+	client.Transport.(*http.Transport).DisableKeepAlives = true
+	send := func(token string) (int, error) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), "POST", server.URL+vendordata.Path, strings.NewReader(instance))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("X-Auth-Token", token)
+		resp, err := client.Do(r)
+		if err != nil {
+			return 0, err
+		}
+		return resp.StatusCode, resp.Body.Close()
+	}
+	for i := range 6 {
+		if code, err := send("good"); code != 200 || err != nil {
+			t.Fatalf("request %d: %d %v", i+1, code, err)
+		}
+	}
+	for i := range 3 {
+		if code, err := send("bad"); i < 2 && (code != 401 || err != nil) || i == 2 && err == nil {
+			t.Errorf("request %d with a bad token: %d %v", i+1, code, err)
+		}
+	}
+}
 
 // TestVendordata: an instance is announced as a minion of its project, a repeated request gets the same token, and
 // all formats contain it.

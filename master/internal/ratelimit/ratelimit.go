@@ -92,6 +92,33 @@ func (l *Limiter) take(source any, n float64, now time.Time) bool {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	b := l.refill(source, now)
+	ok := b.tokens >= n
+	if ok {
+		b.tokens -= n
+	}
+	l.buckets[source] = b
+	return ok
+}
+
+// Reserve takes one token of a peer, and returns how long to wait until it is there. If that is longer than most, it
+// takes none and returns false.
+func (l *Limiter) Reserve(peer string, now time.Time, most time.Duration) (wait time.Duration,
+	ok bool) {
+	source := sourceOf(peer)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := l.refill(source, now)
+	wait = time.Duration(max(0, 1-b.tokens) / l.rate * float64(time.Second))
+	if ok = wait <= most; ok {
+		b.tokens--
+	}
+	l.buckets[source] = b
+	return wait, ok
+}
+
+// refill returns the bucket of a source with the tokens that it has now. The caller holds mu.
+func (l *Limiter) refill(source any, now time.Time) bucket {
 	b, ok := l.buckets[source]
 	if !ok {
 		if len(l.buckets) >= maxSources {
@@ -101,11 +128,7 @@ func (l *Limiter) take(source any, n float64, now time.Time) bool {
 	}
 	b.tokens = min(l.burst, b.tokens+l.rate*now.Sub(b.at).Seconds())
 	b.at = now
-	if ok = b.tokens >= n; ok {
-		b.tokens -= n
-	}
-	l.buckets[source] = b
-	return ok
+	return b
 }
 
 // forget removes sources to make room. The caller holds mu.
