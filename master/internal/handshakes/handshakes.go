@@ -39,7 +39,7 @@ func (l *listener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		now := time.Now()
-		// guard: https-handshakes TestSpace instead: wait, ok := time.Duration(0), true
+		// guard: https-handshakes TestSpace instead: _, wait, ok := now, time.Duration(0), true
 		wait, ok := l.account.Reserve(c.RemoteAddr().String(), now, Queue)
 		if ok {
 			return &conn{Conn: c, account: l.account, begin: now.Add(wait),
