@@ -10,11 +10,13 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // MakeDir creates a directory, owned by the named user if this process is root. An existing directory keeps its
 // owner, unlike in stock (salt/utils/verify.py: verify_env), where a link inside would be followed. If the user may
-// write to the parent directory, it could replace the new directory by a link; MakeDir does not follow that.
+// write to the parent directory, it could replace a new directory by a link; MakeDir does not follow that.
 func MakeDir(path string, mode os.FileMode, name string) error {
 	if info, err := os.Stat(path); err == nil {
 		if !info.IsDir() {
@@ -24,10 +26,11 @@ func MakeDir(path string, mode os.FileMode, name string) error {
 	} else if !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("cannot use directory: %w", err)
 	}
-	// The user must reach the directory: the missing ones above it are readable, as in stock.
-	err := os.MkdirAll(filepath.Dir(path), 0o755)
+	path = filepath.Clean(path)
+	above, err := openDir(filepath.Dir(path))
 	if err == nil {
-		err = os.MkdirAll(path, mode)
+		defer above.Close()
+		_, err = makeIn(above, path, mode)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot create directory: %w", err)
@@ -38,8 +41,7 @@ func MakeDir(path string, mode os.FileMode, name string) error {
 	}
 	uid, _ := strconv.Atoi(u.Uid)
 	gid, _ := strconv.Atoi(u.Gid)
-	// guard: new-directory TestMakeDirFollowsNoLink instead: f, err := os.Open(path)
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
+	f, err := openIn(above, path)
 	if err == nil {
 		err = errors.Join(f.Chown(uid, gid), f.Close())
 	}
@@ -47,6 +49,56 @@ func MakeDir(path string, mode os.FileMode, name string) error {
 		return fmt.Errorf("cannot give directory to user %q: %w", name, err)
 	}
 	return nil
+}
+
+// openDir opens a directory, and creates it and those above it if they are missing. All may read and enter the new
+// ones, whatever the umask is: the user must reach what is below. In stock this depends on the umask.
+func openDir(path string) (*os.File, error) {
+	dir, err := os.OpenFile(path, os.O_RDONLY|syscall.O_DIRECTORY, 0)
+	if !errors.Is(err, os.ErrNotExist) || filepath.Dir(path) == path {
+		return dir, err
+	}
+	above, err := openDir(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	defer above.Close()
+	made, err := makeIn(above, path, 0o755)
+	if err != nil {
+		return nil, err
+	}
+	if dir, err = openIn(above, path); err != nil || !made {
+		return dir, err
+	}
+	info, err := dir.Stat()
+	if err == nil {
+		err = dir.Chmod(info.Mode() | 0o755)
+	}
+	if err != nil {
+		dir.Close()
+		return nil, err
+	}
+	return dir, nil
+}
+
+// makeIn creates the directory at path, whose parent is above. made is false if it exists.
+func makeIn(above *os.File, path string, mode os.FileMode) (made bool, err error) {
+	err = unix.Mkdirat(int(above.Fd()), filepath.Base(path), uint32(mode.Perm()))
+	if err != nil && err != unix.EEXIST {
+		return false, &os.PathError{Op: "mkdir", Path: path, Err: err}
+	}
+	return err == nil, nil
+}
+
+// openIn opens the directory at path, whose parent is above, unless it is a link.
+func openIn(above *os.File, path string) (*os.File, error) {
+	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC
+	// guard: new-directory TestMakeDirFollowsNoLink instead: fd, err := unix.Openat(int(above.Fd()), filepath.Base(path), 0, 0)
+	fd, err := unix.Openat(int(above.Fd()), filepath.Base(path), flags|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	return os.NewFile(uintptr(fd), path), nil
 }
 
 // MakePIDFile creates an empty pid file for the named user if this process is root and the directory belongs to root,

@@ -67,8 +67,11 @@ func refusesBody(r *http.Request, err error) bool {
 }
 
 // chargeDecoding counts what it costs to decode a body against the address of a caller without a token, before it is
-// decoded, as far as the body was not counted before it was read. The address gets this back if the request succeeds.
+// decoded, as far as the body was not counted before it was read. The address gets this back if the request succeeds. A
+// body that is not decoded costs nothing. No price is higher than what an address has at once.
 func (s *Server) chargeDecoding(q *exchange.Request, price int64) error {
+	// guard: large-bodies TestPriceIsCapped
+	price = min(price, burstOf(s.o.MaxBody))
 	if price <= max(q.Charged, loginBody) {
 		return nil
 	}
@@ -78,6 +81,9 @@ func (s *Server) chargeDecoding(q *exchange.Request, price int64) error {
 	more := price - q.Charged
 	// guard: small-bodies TestRefusedSmallBodies instead: time.Now().IsZero()
 	if !s.bodies.AllowBytes(q.RemoteAddr, more, time.Now()) {
+		s.bodies.ChargeBytes(q.RemoteAddr, -q.Charged)
+		// guard: large-bodies TestUndecodedBodiesCostNothing
+		q.Charged = 0
 		return exchange.NewError(http.StatusTooManyRequests,
 			"Too many requests without a token were refused")
 	}

@@ -1,6 +1,10 @@
 package restapi
 
-import "time"
+import (
+	"time"
+
+	"github.com/brine-salt/brine/master/internal/ratelimit"
+)
 
 // Patterns are the requests that are served.
 func (s *Server) Patterns() []string { return s.patterns }
@@ -11,3 +15,6 @@ func FakeIdle(d time.Duration) (restore func()) {
 	idle = d
 	return func() { idle = old }
 }
+
+// FakeBodies sets how many bytes of bodies an address without a token may ever send.
+func (s *Server) FakeBodies(burst float64) { s.bodies = ratelimit.New(1e-9, burst) }

@@ -18,14 +18,16 @@ import (
 // Limits for unauthenticated clients, and defaults of Options.
 const (
 	// smallBody is the size in bytes up to which a body is always read, and loginBody the price up to which it is
-	// always decoded, as exchange.Request.Price counts: 1 KiB of JSON, 256 bytes of YAML. Log-ins are smaller.
+	// always decoded, as exchange.Request.Price counts: 1 KiB of JSON, 256 bytes of YAML without aliases. Log-ins are
+	// smaller.
 	smallBody, loginBody = 64 << 10, 1 << 10
 	// defaultBody and defaultStrangers are the defaults of Options.MaxBody and Options.Strangers.
 	defaultBody, defaultStrangers = 1 << 20, 64 << 20
 	// bodyRate and bodyBurst limit the bodies above smallBody from one address without a token, in bytes per
 	// second and at once, because parsing one as JSON takes some milliseconds. A body that is refused, for a
 	// wrong password or because it is not a command, counts refusedBody times. A body between loginBody and
-	// smallBody counts by its price, unless its request succeeds: as YAML it takes up to 40 milliseconds.
+	// smallBody counts by its price, unless its request succeeds: as YAML it takes up to 40 milliseconds. bodyBurst
+	// is Options.MaxBody if that is more, and no body costs more than it.
 	bodyRate, bodyBurst = 1 << 20, 4 << 20
 	refusedBody         = 8
 	// ownBytes is the memory in bytes for the bodies above smallBody of identified callers, and for uploads. A body
@@ -41,6 +43,10 @@ const (
 	// maxHead is the maximum size in bytes of a request's head.
 	maxHead = 64 << 10
 )
+
+// burstOf returns how many bytes of bodies an address without a token may send at once: bodyBurst, or one body of the
+// maximum size.
+func burstOf(maxBody int64) int64 { return max(bodyBurst, maxBody) }
 
 // admitBody decides whether a request may send its body. Bodies of up to 64 KiB and those of identified callers are
 // always read; callers share ownBytes for theirs. Larger ones from unauthenticated callers share Options.Strangers
@@ -128,8 +134,9 @@ func Limit(ln net.Listener, all, each int) net.Listener {
 }
 
 // SpaceHandshakes bounds the TLS handshakes of one address at a listener below TLS: 80 per second and 2,000 at once.
-// Further connections wait up to 5 seconds, and beyond that they are closed. A client that logs in or has a token does
-// not count, if the server has [ConnContext].
+// Further connections wait up to 5 seconds, and beyond that they are closed. A client that sends nothing, or leaves
+// before it has an answer, does not count. Neither does one that logs in or has a token, if the server has
+// [ConnContext].
 func SpaceHandshakes(ln net.Listener) net.Listener {
 	return handshakes.Space(ln, handshakes.Rate, handshakes.Burst)
 }

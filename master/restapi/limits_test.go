@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -498,6 +499,40 @@ func TestRefusedSmallBodies(t *testing.T) {
 	for i := range 200 {
 		if code, text, _ := s.do("POST", "/login", "application/json", large); code != 200 {
 			t.Fatalf("log-in %d: %d %s", i, code, text)
+		}
+	}
+}
+
+// TestUndecodedBodiesCostNothing: a body that is refused before it is decoded, for what its decoding costs, leaves the share of
+// its address as it was.
+func TestUndecodedBodiesCostNothing(t *testing.T) {
+	s := newSite(t, func(o *restapi.Options) { o.LoginRate = -1 })
+	s.rest.FakeBodies(3_000_000)
+	s.token = ""
+	yaml := spaced("username: alice\neauth: file\npassword: secret\n")
+	var codes []int
+	for _, c := range []struct{ kind, body string }{
+		{"application/x-yaml", yaml}, {"application/x-yaml", yaml}, {"application/json", padded("secret")}, {"application/json", padded("secret")},
+		{"application/x-yaml", yaml}, {"application/json", padded("secret")}, {"application/json", padded("secret")},
+	} {
+		code, _, _ := s.do("POST", "/login", c.kind, c.body)
+		codes = append(codes, code)
+	}
+	if want := []int{429, 429, 200, 200, 429, 200, 429}; !slices.Equal(codes, want) {
+		t.Errorf("got %d, want %d", codes, want)
+	}
+}
+
+// TestPriceIsCapped: a body that may be sent can be decoded, however large max_request_body_size is.
+func TestPriceIsCapped(t *testing.T) {
+	for kind, body := range map[string]string{
+		"application/x-yaml":                "username: alice\neauth: file\npassword: secret\n" + strings.Repeat(" ", 1_200_000),
+		"application/x-www-form-urlencoded": "username=alice&eauth=file&password=secret&arg=%09" + strings.Repeat("x", 1_200_000),
+	} {
+		s := newSite(t, func(o *restapi.Options) { o.LoginRate, o.MaxBody = -1, 2<<20 })
+		s.token = ""
+		if code, text, _ := s.do("POST", "/login", kind, body); code != 200 {
+			t.Errorf("%s: %d %s", kind, code, text)
 		}
 	}
 }

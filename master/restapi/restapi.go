@@ -139,7 +139,7 @@ func New(o Options) (*Server, error) {
 	s := &Server{o: o, mux: http.NewServeMux(),
 		logins:   ratelimit.NewAttempts(o.LoginRate, o.LoginBurst),
 		requests: ratelimit.New(o.RequestRate, o.RequestBurst),
-		bodies:   ratelimit.New(bodyRate, max(bodyBurst, float64(o.MaxBody))),
+		bodies:   ratelimit.New(bodyRate, float64(burstOf(o.MaxBody))),
 		streams:  newPlaces(int64(o.Streams)), own: newPlaces(ownBytes),
 		pages: files, async: newBackground(), started: time.Now()}
 	s.open, s.close = context.WithCancel(context.Background())

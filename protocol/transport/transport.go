@@ -139,7 +139,8 @@ type ServerOptions struct {
 	PublishListener, RequestListener net.Listener
 	PublishAddr, RequestAddr         string
 	// Wrap adds TLS to a listener; see tlsconf. If its connections have a HandshakeContext method, it is called under
-	// the handshake deadline. zeromq has no TLS and ignores Wrap.
+	// the handshake deadline. If they have a method Heard that returns false after that, the handshake has cost no
+	// signature, and the address of the peer does not pay for one. zeromq has no TLS and ignores Wrap.
 	Wrap func(net.Listener) net.Listener
 	// Handler answers requests. It is required.
 	Handler Handler

@@ -1,6 +1,7 @@
 package yaml
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/brine-salt/brine/modules/pyobj"
@@ -12,6 +13,20 @@ func ParseValue(s string) any { return parseValue(s, forms{}) }
 
 // ParseValueObject is like [ParseValue] but returns the values of [ParseObject], whose dicts keep their order.
 func ParseValueObject(s string) any { return parseValue(s, forms{objects: true}) }
+
+// Values parses several values of one request. Their aliases count together against MaxAliased.
+type Values struct{ aliased int }
+
+// ParseObject is like [ParseValueObject]. The error wraps ErrLimit: the aliases of this value and those before it stand
+// for more than MaxAliased nodes.
+func (v *Values) ParseObject(s string) (any, error) {
+	out := parseValue(s, forms{objects: true, aliased: &v.aliased})
+	// guard: small-bodies TestValuesShareAliases,master/restapi/internal/exchange:TestFormAliases
+	if v.aliased > MaxAliased {
+		return nil, fmt.Errorf("aliases stand for more than %d nodes: %w", MaxAliased, ErrLimit)
+	}
+	return out, nil
+}
 
 func parseValue(s string, f forms) any {
 	trimmed := strings.TrimSpace(s)

@@ -27,6 +27,7 @@ type constructor struct {
 
 type entry struct{ key, value *yamlv3.Node }
 
+// fail returns an error at a node. It is not inlined because it has many callers: that would enlarge the programs.
 //
 //go:noinline
 func (c *constructor) fail(n *yamlv3.Node, format string, args ...any) *Error {
@@ -44,6 +45,9 @@ func (c *constructor) failIn(mapping, n *yamlv3.Node, format string, args ...any
 // the nodes behind aliases to MaxAliased. It refuses an alias to an enclosing collection, since such a value would be
 // infinite.
 func (c *constructor) survey(root *yamlv3.Node) error {
+	if c.aliased == nil {
+		c.aliased = new(int)
+	}
 	s := surveyor{constructor: c, anchors: map[string]*yamlv3.Node{}, sizes: map[*yamlv3.Node]int{}}
 	_, err := s.visit(root, 0)
 	return err
@@ -53,7 +57,6 @@ type surveyor struct {
 	*constructor
 	anchors map[string]*yamlv3.Node
 	sizes   map[*yamlv3.Node]int // expanded size of anchored nodes; -1 while being counted
-	aliased int
 }
 
 // visit returns the number of nodes below n, with aliases expanded.
@@ -68,7 +71,7 @@ func (s *surveyor) visit(n *yamlv3.Node, depth int) (int, error) {
 			return 0, s.fail(n, "found unconstructable recursive node")
 		}
 		// guard: CVE-2013-4438 TestCVE_2013_4438_Bombs
-		if s.aliased += size; s.aliased > MaxAliased {
+		if *s.aliased += size; *s.aliased > MaxAliased {
 			return 0, fmt.Errorf("cannot parse %s: aliases up to line %d stand for more than %d nodes: %w", s.name, n.Line, MaxAliased, ErrLimit)
 		}
 		return size, nil

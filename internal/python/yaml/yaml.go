@@ -94,6 +94,8 @@ type forms struct {
 	maps        bool // payload.OrderedMap
 	objects     bool // pyobj
 	orderedDict bool
+	// aliased counts the nodes behind aliases of several documents; nil if there is one.
+	aliased *int
 }
 
 func parse(b []byte, name string, f forms) (any, error) {

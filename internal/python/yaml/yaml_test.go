@@ -246,3 +246,18 @@ func TestCVE_2013_4438_Bombs(t *testing.T) {
 		}
 	}
 }
+
+// TestValuesShareAliases: several values together have as many nodes behind aliases as one document.
+func TestValuesShareAliases(t *testing.T) {
+	var values Values
+	half := "[&a [" + strings.Repeat("1,", 999) + "1]" + strings.Repeat(",*a", 49) + "]"
+	for i, text := range []string{half, "[1", half, "x", half} {
+		v, err := values.ParseObject(text)
+		if refused := errors.Is(err, ErrLimit); refused != (i == 4) || (v == nil) != refused {
+			t.Errorf("value %d: %v", i, err)
+		}
+	}
+	if v, _ := ParseValueObject(half).(*pyobj.List); v == nil || len(v.Items) != 50 {
+		t.Errorf("a value alone has %v", v)
+	}
+}

@@ -2,6 +2,7 @@ package handshakes
 
 import (
 	"context"
+	"io"
 	"net"
 	"sync/atomic"
 	"testing"
@@ -31,6 +32,7 @@ type client struct {
 
 func (c *client) RemoteAddr() net.Addr       { return &net.TCPAddr{IP: net.ParseIP(c.ip), Port: 1} }
 func (c *client) Read(b []byte) (int, error) { return len(b), nil }
+func (*client) Write(b []byte) (int, error)  { return len(b), nil }
 func (c *client) Close() error               { c.closed.Store(true); return nil }
 
 // TestSpace: an address begins as many handshakes at once as the burst allows, then as many per second as the rate; more wait, and those that
@@ -50,7 +52,10 @@ func TestSpace(t *testing.T) {
 					return
 				}
 				go func() {
-					_, _ = c.Read(make([]byte, 1))
+					if _, err := c.Read(make([]byte, 1)); err != nil {
+						return
+					}
+					_, _ = c.Write(nil)
 					if c.(*conn).Conn.(*client).ip == "10.0.0.2" {
 						others.Add(1)
 						return
@@ -104,6 +109,63 @@ type wrapped struct{ net.Conn }
 
 func (w wrapped) NetConn() net.Conn { return w.Conn }
 
+// TestLeavers: clients that leave before this side has answered cost their address nothing: those that send nothing, and those that have
+// sent too little.
+func TestLeavers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in := make(arriving, 1)
+		ln := Space(in, 1e-9, 1)
+		come := func(c net.Conn) net.Conn {
+			in <- c
+			c, err := ln.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return c
+		}
+		for range 10 {
+			c := come(&leaver{client: client{ip: "10.0.0.1"}})
+			if n, err := c.Read(make([]byte, 1)); n != 0 || err != io.EOF {
+				t.Fatal(n, err)
+			}
+			c.Close()
+		}
+		for range 10 {
+			c := come(&leaver{client: client{ip: "10.0.0.1"}, sends: 1})
+			for want := 1; want >= 0; want-- {
+				if n, _ := c.Read(make([]byte, 1)); n != want {
+					t.Fatalf("%d bytes, not %d", n, want)
+				}
+			}
+			c.Close()
+			c.Close()
+		}
+		c := come(&client{ip: "10.0.0.1"})
+		if _, err := c.Read(make([]byte, 1)); err != nil {
+			t.Errorf("after those that left: %v", err)
+		}
+		_, _ = c.Write(nil)
+		c.Close()
+		if _, err := come(&client{ip: "10.0.0.1"}).Read(make([]byte, 1)); err != errBusy {
+			t.Errorf("after one with an answer: %v", err)
+		}
+	})
+}
+
+// leaver is a client that leaves after some bytes.
+type leaver struct {
+	client
+	sends int
+}
+
+func (c *leaver) Read([]byte) (int, error) {
+	if c.sends == 0 {
+		return 0, io.EOF
+	}
+	c.sends--
+	return 1, nil
+}
+
 // TestCloseWhileWaiting: closing a connection ends its wait.
 func TestCloseWhileWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -112,9 +174,11 @@ func TestCloseWhileWaiting(t *testing.T) {
 		for range 2 {
 			in <- &client{ip: "10.0.0.1"}
 		}
-		if _, err := ln.Accept(); err != nil {
+		first, err := ln.Accept()
+		if err != nil {
 			t.Fatal(err)
 		}
+		_, _ = first.Read(make([]byte, 1))
 		c, err := ln.Accept()
 		if err != nil {
 			t.Fatal(err)

@@ -63,6 +63,12 @@ while [ "$n" -lt 900 ] && [ -e /run/supervise-salt-%[1]s.pid ]; do n=$((n + 1));
 r status
 `
 
+// stale has the id of another process in the pid file when the configuration is damaged.
+const stale = `echo $$ >/run/salt-%[1]s.pid
+r start
+grep -q /etc/salt/%[1]s /root/said && echo "start says why"
+`
+
 // byHand starts the program without its script. sysv's start then has nothing to do; OpenRC's fails and says why. Both
 // leave the pid file alone.
 const byHand = `echo "$good" >/etc/salt/%[1]s
@@ -99,7 +105,7 @@ mv /root/said /root/done
 
 // TestInitScripts starts, reloads, restarts and stops the services with the scripts for sysv and OpenRC, in a Debian
 // 12 without systemd, in its own namespaces. The pid file is correct after each command, and an invalid configuration
-// is an error. The supervisor of OpenRC starts a program again that has ended; so does sysvinit, if its
+// is an error, also if the pid file names another process. The supervisor of OpenRC starts a program again that has ended; so does sysvinit, if its
 // inittab names the program. The master runs as the user salt.
 func TestInitScripts(t *testing.T) {
 	prereq.Root(t)
@@ -127,9 +133,9 @@ func TestInitScripts(t *testing.T) {
 				running, last := "", fmt.Sprintf(byHand, name)
 				hand := []string{"start 0 same", "start 0 new", "stop 0 none"}
 				if kind == "openrc" {
-					running, last = fmt.Sprintf(crash, name), fmt.Sprintf(crashes, name)+last
+					running, last = fmt.Sprintf(crash, name), fmt.Sprintf(stale, name)+fmt.Sprintf(crashes, name)+last
 					want = append(want, "status 0 new")
-					end = append(end, "start 0 new", "status 3 none")
+					end = append(end, "start 1 none", "start says why", "start 0 new", "status 3 none")
 					hand = []string{"start 1 same", "start says which", "start 0 new", "stop 0 none"}
 				}
 				want = slices.Concat(want, end, hand)

@@ -99,8 +99,30 @@ func Wrap(c *tls.Config) func(ctx context.Context, conn net.Conn, host string) (
 
 // WrapListener returns the function for transport.ServerOptions.Wrap.
 func WrapListener(c *tls.Config) func(net.Listener) net.Listener {
-	return func(ln net.Listener) net.Listener { return tls.NewListener(ln, c) }
+	return func(ln net.Listener) net.Listener { return listener{ln, c} }
 }
+
+// listener adds TLS to the connections of another one.
+type listener struct {
+	net.Listener
+	config *tls.Config
+}
+
+// Accept implements net.Listener.
+func (l listener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return serverConn{tls.Server(c, l.config)}, nil
+}
+
+// serverConn is a server's connection.
+type serverConn struct{ *tls.Conn }
+
+// Heard reports whether the client sent a ClientHello that the server can answer. What comes before that costs no
+// signature.
+func (c serverConn) Heard() bool { return c.ConnectionState().Version != 0 }
 
 // commonConfig reads the settings of both sides. The pool is nil if no authority is named, which means the system's.
 func commonConfig(ssl map[string]any) (*tls.Config, *x509.CertPool, error) {

@@ -5,26 +5,17 @@ import (
 	"time"
 )
 
-const (
-	// workerLinger is the least time that an idle worker waits for another task; the most is twice that.
-	workerLinger = time.Second
-	// crewRoom is the number of tasks beyond which no further messages are read for a while: thousands of minions that
-	// answer at once would each hold a stack and a message while they wait for a processor.
-	crewRoom = 512
-	// crewPatience limits that while, since tasks may also wait for a database or for a pillar.
-	crewPatience = 50 * time.Millisecond
-)
+// workerLinger is the least time that an idle worker waits for another task; the most is twice that.
+const workerLinger = time.Second
 
 // A crew is a pool of goroutines that wait for another task. Handling a request needs a deep stack: a new goroutine
 // would have to grow it each time, and each of the ten thousand goroutines that read connections would keep one. The
 // worker that finished last works next, so that surplus workers stay idle and end.
 type crew struct {
-	mu    sync.Mutex    // guards the fields below, and the rounds of workers
-	idle  []*worker     // in the order in which they became idle
-	busy  int           // tasks that run
-	room  chan struct{} // closed when there is room, if awaitRoom waits
-	round int           // how often dismissIdle ran
-	timed bool          // dismissIdle is scheduled
+	mu    sync.Mutex // guards the fields below, and the rounds of workers
+	idle  []*worker  // in the order in which they became idle
+	round int        // how often dismissIdle ran
+	timed bool       // dismissIdle is scheduled
 	ended bool
 }
 
@@ -33,11 +24,10 @@ type worker struct {
 	round int         // the round in which it became idle
 }
 
-// giveTask passes a task to an idle worker. It returns false if no worker is idle; the caller then starts one.
+// giveTask passes a task to an idle worker. It returns false if no worker is idle.
 func (c *crew) giveTask(task func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.busy++
 	last := len(c.idle) - 1
 	if last < 0 {
 		return false
@@ -63,11 +53,6 @@ func (c *crew) runTasks(task func()) {
 func (c *crew) restWorker(w *worker) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.busy--
-	if c.room != nil && c.busy < crewRoom {
-		close(c.room)
-		c.room = nil
-	}
 	if c.ended {
 		return false
 	}
@@ -78,24 +63,6 @@ func (c *crew) restWorker(w *worker) bool {
 		time.AfterFunc(workerLinger, c.dismissIdle)
 	}
 	return true
-}
-
-// awaitRoom waits until fewer than crewRoom tasks run, for crewPatience at most. It has one caller.
-func (c *crew) awaitRoom() {
-	c.mu.Lock()
-	if c.busy < crewRoom {
-		c.mu.Unlock()
-		return
-	}
-	room := make(chan struct{})
-	c.room = room
-	c.mu.Unlock()
-	timer := time.NewTimer(crewPatience)
-	defer timer.Stop()
-	select {
-	case <-room:
-	case <-timer.C:
-	}
 }
 
 // dismissIdle ends the workers that have been idle since the previous round.

@@ -10,22 +10,32 @@ import (
 // debtors are the accepted connections of one listener whose addresses have to pay for earlier messages or handshakes.
 // While they wait they have a place, as all connections, but no slot of a handshake: a peer that floods would hold all
 // slots, each for as long as its debt. They have as many slots of their own, for which their addresses take turns. An
-// address that owes more than handshakeCredit for handshakes has no turn until its next one is paid for. Group.mu
-// guards the fields but added.
+// address that owes more than handshakeCredit for handshakes has no turn until its next one is paid for. Connections
+// whose peers have left cost nothing, or a peer that connects and leaves would keep others of its address out.
+// Group.mu guards the fields but added.
 type debtors struct {
 	added  chan struct{}               // holds a token after push
-	byAddr map[netip.Prefix]*list.List // of *unapproved, oldest first
+	byAddr map[netip.Prefix]*addrQueue // those of each address
 	turns  []netip.Prefix              // the addresses in byAddr, the next one first; others are skipped
 }
 
+// addrQueue is the debtors of one address.
+type addrQueue struct {
+	list.List               // of *unapproved, oldest first
+	looked    *list.Element // the last one that findLeft found connected
+}
+
+// lookAtOnce is how many connections findLeft looks at, with a system call each.
+const lookAtOnce = 16
+
 func newDebtors() *debtors {
-	return &debtors{added: make(chan struct{}, 1), byAddr: make(map[netip.Prefix]*list.List)}
+	return &debtors{added: make(chan struct{}, 1), byAddr: make(map[netip.Prefix]*addrQueue)}
 }
 
 func (q *debtors) push(u *unapproved) {
 	l := q.byAddr[u.addr]
 	if l == nil {
-		l = list.New()
+		l = new(addrQueue)
 		q.byAddr[u.addr] = l
 		q.turns = append(q.turns, u.addr)
 	}
@@ -75,6 +85,29 @@ func (q *debtors) queued(addr netip.Prefix) int {
 	return 0
 }
 
+// findLeft returns the oldest connection of an address whose peer has left, or nil. It looks at some of them, and the
+// next call at those after them.
+func (q *debtors) findLeft(addr netip.Prefix) *unapproved {
+	l := q.byAddr[addr]
+	if l == nil {
+		return nil
+	}
+	for range min(l.Len(), lookAtOnce) {
+		var el *list.Element
+		if l.looked != nil {
+			el = l.looked.Next() // nil if looked was removed
+		}
+		if el == nil {
+			el = l.Front()
+		}
+		if u := el.Value.(*unapproved); hasLeft(u.c) {
+			return u
+		}
+		l.looked = el
+	}
+	return nil
+}
+
 // owes reports whether the debt of a new connection's address for messages exceeds shortDebt, or that for handshakes
 // its credit.
 func (g *Group) owes(c net.Conn) bool {
@@ -93,27 +126,59 @@ func (g *Group) beginHandshake(c net.Conn, price time.Duration) {
 	}
 }
 
+// returnTLS gives an address the price of TLS back: the handshake of its connection failed before this side began to
+// compute.
+func (g *Group) returnTLS(c net.Conn) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if u := g.conns[c]; u != nil { // else it lost its place
+		u.began -= priceFactor * tlsPrice
+	}
+	addr := connPrefix(c)
+	if begun, ok := g.census.begun[addr]; ok {
+		g.census.begun[addr] = begun.Add(-priceFactor * tlsPrice)
+	}
+}
+
 // queueDebtor has a connection wait for its turn, without a goroutine. It returns false if it lost its place, the group
-// is closed, or the handshakes of its address that wait would take too long.
-func (g *Group) queueDebtor(q *debtors, c net.Conn, price time.Duration) bool {
+// is closed, or the handshakes of its address that wait would take too long. It may replace a connection whose peer has
+// left; the caller closes that.
+func (g *Group) queueDebtor(q *debtors, c net.Conn, price time.Duration) (left net.Conn, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	u := g.conns[c]
 	if u == nil || g.closed {
-		return false
+		return nil, false
 	}
 	before := time.Duration(q.queued(u.addr)) * withTLS(c, price)
 	// guard: handshakes-are-spaced TestHandshakesAreSpaced
 	if g.census.handshakeWait(u.addr, before, time.Now()) > handshakeQueue {
-		return false
+		// guard: handshakes-of-leavers TestPeersThatLeave instead: var gone *unapproved
+		gone := q.findLeft(u.addr)
+		if gone == nil {
+			return nil, false
+		}
+		left = g.expelConn(gone)
 	}
 	q.push(u)
-	return true
+	return left, true
 }
 
-// popDebtor returns the next connection whose handshake may begin, and charges it. If there is none it returns how
-// long to wait, 0 if the queue is empty.
-func (g *Group) popDebtor(q *debtors, price time.Duration) (net.Conn, time.Duration) {
+// nextDebtor returns the next connection whose handshake may begin, and charges it. It drops those whose peers have
+// left. If there is none it returns how long to wait, 0 if the queue is empty.
+func (g *Group) nextDebtor(q *debtors, price time.Duration) (net.Conn, time.Duration) {
+	for {
+		c, left, wait := g.popDebtor(q, price)
+		if !left {
+			return c, wait
+		}
+		g.Drop(c)
+		g.wg.Done()
+	}
+}
+
+// popDebtor is like nextDebtor, but returns the next connection if its peer has left, too, without a charge.
+func (g *Group) popDebtor(q *debtors, price time.Duration) (c net.Conn, left bool, wait time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := time.Now()
@@ -124,10 +189,14 @@ func (g *Group) popDebtor(q *debtors, price time.Duration) (net.Conn, time.Durat
 		return g.census.handshakeWait(addr, 0, now)
 	})
 	if u == nil {
-		return nil, wait
+		return nil, false, wait
+	}
+	// guard: handshakes-of-leavers TestPeersThatLeave
+	if hasLeft(u.c) {
+		return u.c, true, 0
 	}
 	g.census.beginHandshake(u, withTLS(u.c, price), now)
-	return u.c, 0
+	return u.c, false, 0
 }
 
 // pollDebtors is the shortest pause after which debtors are looked at again, so that thousands of addresses are not
@@ -141,7 +210,7 @@ func (g *Group) admitDebtors(q *debtors, hs Handshake, price time.Duration) {
 	paid := time.NewTimer(0)
 	defer paid.Stop()
 	for closed := false; ; {
-		c, wait := g.popDebtor(q, price)
+		c, wait := g.nextDebtor(q, price)
 		if c != nil {
 			g.awaitSlot(slots)
 			g.startHandshake(c, slots, hs, price)

@@ -80,8 +80,8 @@ func (p *poller) run() {
 		for _, e := range events[:max(n, 0)] {
 			p.wake(int64(e.Pad)<<32 | int64(uint32(e.Fd)))
 		}
-		runtime.Gosched() // so that the tasks of these connections are counted
-		p.g.crew.awaitRoom()
+		runtime.Gosched() // so that the answers of these connections are counted
+		p.g.answers.awaitRoom()
 	}
 	if !p.g.isStopped() { // close ended it
 		p.g.o.Log.Error("Connections without a message are no longer served", "err", err)

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/brine-salt/brine/protocol/transport"
 )
@@ -119,7 +120,7 @@ func TestPollerCloses(t *testing.T) {
 	eventually(t, func() bool { return came.Load() == n && g.Conns() == 0 && began.Load() == ended.Load() })
 }
 
-// stuck is a Session whose answers wait for hold, and count themselves.
+// stuck is a Session whose answers to the byte 1 wait for hold.
 type stuck struct {
 	echo
 	hold    chan struct{}
@@ -127,12 +128,16 @@ type stuck struct {
 }
 
 func (s *stuck) Serve() (func() error, error) {
+	if s.b[0] != 1 {
+		return s.echo.Serve()
+	}
 	return func() error { s.running.Add(1); <-s.hold; return nil }, nil
 }
 
-// TestPollerReadsOn: more answers than crewRoom that wait for something do not keep others from being read.
+// TestPollerReadsOn: more answers than manyAnswers that wait for something do not keep others from being read, and hold
+// back the round trips of another peer only once.
 func TestPollerReadsOn(t *testing.T) {
-	const n = crewRoom + 2*pollBatch
+	const n = manyAnswers + 2*pollBatch
 	g := group(t, func(*transport.ServerOptions) {})
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -144,15 +149,32 @@ func TestPollerReadsOn(t *testing.T) {
 		return &stuck{echo{Conn: c, began: &began, end: &ended}, hold, &running}, nil
 	}, 0)
 	t.Cleanup(func() { close(hold) })
-	for range n {
+	dial := func() net.Conn {
 		c, err := net.Dial("tcp", ln.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { c.Close() })
-		if _, err := c.Write([]byte{1}); err != nil {
+		return c
+	}
+	for range n {
+		if _, err := dial().Write([]byte{1}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	eventually(t, func() bool { return running.Load() == n })
+	const trips = 200
+	c, begun := dial(), time.Now()
+	for range trips {
+		b := []byte{2}
+		if _, err := c.Write(b); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(c, b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if took := time.Since(begun); took > trips*answersPause/2 {
+		t.Errorf("%d round trips took %v, as if most of them had waited", trips, took)
+	}
 }

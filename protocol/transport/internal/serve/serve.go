@@ -34,11 +34,12 @@ import (
 
 // A Group owns the listeners, connections and goroutines of one server.
 type Group struct {
-	o      transport.ServerOptions
-	ctx    context.Context // the context of handlers; Close ends it
-	cancel context.CancelFunc
-	wg     sync.WaitGroup
-	crew   crew
+	o       transport.ServerOptions
+	ctx     context.Context // the context of handlers; Close ends it
+	cancel  context.CancelFunc
+	wg      sync.WaitGroup
+	crew    crew
+	answers answers
 	// closing limits the connections that lost their place and are still being closed.
 	closing chan struct{}
 
@@ -116,8 +117,9 @@ const handshakeGrace = time.Second
 // Accept starts the accept loop of one listener, with one goroutine per handshake. If there are too many handshakes,
 // the next connection waits, later ones wait in the kernel, and the oldest handshake is closed after its grace. So
 // ten thousand peers may connect at once, and silent peers cannot keep others out. Connections whose address has to
-// pay for earlier messages wait in a queue of their own. request is true for the request port. An unapproved peer pays
-// price for its connection.
+// pay for earlier messages or handshakes wait in a queue of their own. Of those that wait for handshakes, the ones that
+// would wait longer than handshakeQueue are closed. request is true for the request port. An unapproved peer pays price
+// for its connection.
 func (g *Group) Accept(ln net.Listener, request bool, hs Handshake, price time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -173,7 +175,11 @@ func (g *Group) acceptLoop(ln net.Listener, request bool, hs Handshake, price ti
 		if !inDebt {
 			g.beginHandshake(c, price)
 			g.startHandshake(c, waiting, hs, price)
-		} else if !g.queueDebtor(late, c, price) {
+			continue
+		}
+		left, ok := g.queueDebtor(late, c, price)
+		g.closeConn(left)
+		if !ok {
 			g.Drop(c)
 			g.wg.Done()
 		}
@@ -206,7 +212,15 @@ func (g *Group) runHandshake(c net.Conn, hs Handshake, price time.Duration, p *p
 		if s, err = g.performHandshake(c, hs); err != nil {
 			price = max(price, failurePrice)
 		}
-		g.chargeConn(c, withTLS(c, price))
+		// guard: handshakes-unheard TestPriceOfTLS instead: true
+		if err == nil || heard(c) {
+			price = withTLS(c, price)
+		}
+		g.chargeConn(c, price)
+	}
+	// guard: handshakes-unheard TestPriceOfTLS
+	if err != nil && !heard(c) {
+		g.returnTLS(c)
 	}
 	p.remove(el)
 	if err == nil {
@@ -224,6 +238,13 @@ func (g *Group) runHandshake(c net.Conn, hs Handshake, price time.Duration, p *p
 // tlsConn is a connection whose TLS handshake is not done yet.
 type tlsConn interface {
 	HandshakeContext(ctx context.Context) error
+}
+
+// heard reports whether a connection with TLS has received a ClientHello, so that this side computed. It returns true
+// for one that cannot say so, or has no TLS.
+func heard(c net.Conn) bool {
+	t, ok := c.(interface{ Heard() bool })
+	return !ok || t.Heard()
 }
 
 // withTLS returns the price of a handshake with that of TLS, if it has one.
@@ -286,7 +307,7 @@ func (g *Group) serveMessage(c net.Conn, s Session) {
 		return err
 	})
 	if err == nil && answer != nil {
-		if !g.Draining() && g.Go(func() {
+		if !g.Draining() && g.goAnswer(func() {
 			deepenStack(0)
 			g.awaitNext(c, s, g.runGuarded(c, answer))
 		}) {
@@ -330,6 +351,16 @@ func (g *Group) Go(f func()) bool {
 	return true
 }
 
+// goAnswer is Go for the answer to a request, which counts as running until f returns.
+func (g *Group) goAnswer(f func()) bool {
+	g.answers.begin()
+	if g.Go(func() { defer g.answers.end(); f() }) {
+		return true
+	}
+	g.answers.end()
+	return false
+}
+
 // handlerStack is the stack, in bytes, that a request gets at once. The stack would grow to that size anyway, but in
 // steps that each copy it while the request's calls are on it. At the start there is almost nothing to copy.
 const handlerStack = 12 << 10
@@ -348,7 +379,7 @@ func (g *Group) Work(c net.Conn, f func() error) bool {
 	if g.Draining() {
 		return false
 	}
-	return g.Go(func() {
+	return g.goAnswer(func() {
 		deepenStack(0)
 		if err := g.runGuarded(c, f); err != nil {
 			g.o.Log.Debug("Connection ended", "peer", c.RemoteAddr().String(), "err", err)
