@@ -44,7 +44,7 @@ const (
 	handshakeCredit = 20 * time.Second
 	// handshakeQueue limits how long handshakes beyond that wait, by the price of those in the queue.
 	handshakeQueue = 5 * time.Second
-	// maxPaid limits the addresses that are charged. Beyond it all accounts are cleared.
+	// maxPaid limits the addresses that are charged. Beyond it accounts that owe nothing are removed, or all of them.
 	maxPaid = 8192
 )
 
@@ -57,9 +57,36 @@ const (
 type census struct {
 	max      int // limit for connections of all kinds
 	byAddr   map[netip.Prefix]*list.List
-	approved map[netip.Prefix]int       // connections whose peers are approved
-	paid     map[netip.Prefix]time.Time // when the messages of an address will be paid for
-	begun    map[netip.Prefix]time.Time // when the handshakes of an address that have begun will be paid for
+	approved map[netip.Prefix]int // connections whose peers are approved
+	paid     accounts             // for messages
+	begun    accounts             // for handshakes that have begun
+}
+
+// accounts are the times at which what addresses have taken will be paid for.
+type accounts map[netip.Prefix]time.Time
+
+// account returns when an address will have paid, now at the earliest. It creates the map if needed, and keeps it small.
+func (m *accounts) account(addr netip.Prefix, now time.Time) time.Time {
+	if *m == nil {
+		*m = make(accounts)
+	}
+	if len(*m) >= maxPaid {
+		maps.DeleteFunc(*m, func(_ netip.Prefix, paid time.Time) bool { return paid.Before(now) })
+		if len(*m) > maxPaid/2 { // else this would be done for each connection
+			clear(*m)
+		}
+	}
+	if paid := (*m)[addr]; paid.After(now) {
+		return paid
+	}
+	return now
+}
+
+// refund gives an address back what it was charged.
+func (m accounts) refund(addr netip.Prefix, charged time.Duration) {
+	if paid, ok := m[addr]; ok {
+		m[addr] = paid.Add(-charged)
+	}
 }
 
 // unapproved is a connection whose peer is not approved yet.
@@ -108,13 +135,7 @@ func (s *census) noteMessage(u *unapproved, now time.Time) {
 
 // chargeAddress charges a price to an address. It returns how long the current message must wait.
 func (s *census) chargeAddress(addr netip.Prefix, price time.Duration, now time.Time) time.Duration {
-	paid := s.paid[addr]
-	if paid.Before(now) {
-		paid = now
-	}
-	if s.paid == nil {
-		s.paid = make(map[netip.Prefix]time.Time)
-	}
+	paid := s.paid.account(addr, now)
 	credit := s.creditOf(addr)
 	wait := min(paid.Sub(now), maxDebt+credit) // the credit may have become less
 	s.paid[addr] = now.Add(min(wait+priceFactor*price, maxDebt+credit))
@@ -140,21 +161,8 @@ func (s *census) handshakeWait(addr netip.Prefix, others time.Duration, now time
 
 // beginHandshake charges the handshake of a connection to its address before it begins.
 func (s *census) beginHandshake(u *unapproved, price time.Duration, now time.Time) {
-	if s.begun == nil {
-		s.begun = make(map[netip.Prefix]time.Time)
-	}
-	if len(s.begun) >= maxPaid {
-		maps.DeleteFunc(s.begun, func(_ netip.Prefix, paid time.Time) bool { return paid.Before(now) })
-		if len(s.begun) > maxPaid/2 { // else this would be done for each connection
-			clear(s.begun)
-		}
-	}
-	begun := s.begun[u.addr]
-	if begun.Before(now) {
-		begun = now
-	}
 	u.began = priceFactor * price
-	s.begun[u.addr] = begun.Add(u.began)
+	s.begun[u.addr] = s.begun.account(u.addr, now).Add(u.began)
 }
 
 // chargeConn charges a price to the address of a connection. It returns how long the next message must wait.
@@ -168,12 +176,8 @@ func (s *census) chargeConn(u *unapproved, price time.Duration, now time.Time) t
 // approveConn removes a connection whose peer was approved. What it cost is returned to its address: thousands of
 // minions there may come back at once.
 func (s *census) approveConn(u *unapproved) {
-	if paid, ok := s.paid[u.addr]; ok {
-		s.paid[u.addr] = paid.Add(-u.charged)
-	}
-	if begun, ok := s.begun[u.addr]; ok {
-		s.begun[u.addr] = begun.Add(-u.began)
-	}
+	s.paid.refund(u.addr, u.charged)
+	s.begun.refund(u.addr, u.began)
 	s.removeConn(u)
 	if s.approved == nil {
 		s.approved = make(map[netip.Prefix]int)
@@ -193,9 +197,6 @@ func (s *census) removeConn(u *unapproved) {
 	l := s.byAddr[u.addr]
 	if l.Remove(u.el); l.Len() == 0 {
 		delete(s.byAddr, u.addr)
-	}
-	if len(s.paid) > maxPaid {
-		clear(s.paid)
 	}
 }
 

@@ -388,3 +388,28 @@ func TestMessagesArePaced(t *testing.T) {
 		})
 	}
 }
+
+// TestAccountsAreBounded: at maxPaid addresses the accounts that owe nothing are removed. If too many owe something all
+// are removed.
+func TestAccountsAreBounded(t *testing.T) {
+	now := time.Now()
+	addr := func(n int) netip.Prefix {
+		return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(n >> 16), byte(n >> 8), byte(n)}), 32)
+	}
+	for owing, want := range map[int]int{10: 11, maxPaid / 2: maxPaid/2 + 1, maxPaid/2 + 1: 1, maxPaid: 1} {
+		var all accounts
+		for n := range maxPaid {
+			paid := all.account(addr(n), now)
+			if n < owing {
+				paid = paid.Add(time.Second)
+			} else {
+				paid = paid.Add(-time.Second)
+			}
+			all[addr(n)] = paid
+		}
+		all[addr(maxPaid)] = all.account(addr(maxPaid), now).Add(time.Second)
+		if len(all) != want {
+			t.Errorf("%d of %d addresses owe something: %d accounts are left, want %d", owing, maxPaid, len(all), want)
+		}
+	}
+}

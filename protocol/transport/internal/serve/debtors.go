@@ -134,10 +134,7 @@ func (g *Group) returnTLS(c net.Conn) {
 	if u := g.conns[c]; u != nil { // else it lost its place
 		u.began -= priceFactor * tlsPrice
 	}
-	addr := connPrefix(c)
-	if begun, ok := g.census.begun[addr]; ok {
-		g.census.begun[addr] = begun.Add(-priceFactor * tlsPrice)
-	}
+	g.census.begun.refund(connPrefix(c), priceFactor*tlsPrice)
 }
 
 // queueDebtor has a connection wait for its turn, without a goroutine. It returns false if it lost its place, the group
@@ -165,7 +162,7 @@ func (g *Group) queueDebtor(q *debtors, c net.Conn, price time.Duration) (left n
 }
 
 // nextDebtor returns the next connection whose handshake may begin, and charges it. It drops those whose peers have
-// left. If there is none it returns how long to wait, 0 if the queue is empty.
+// left. If no handshake may begin it returns how long to wait, 0 if the queue is empty.
 func (g *Group) nextDebtor(q *debtors, price time.Duration) (net.Conn, time.Duration) {
 	for {
 		c, left, wait := g.popDebtor(q, price)
