@@ -115,14 +115,18 @@ func (s *site) startSwarm(ctx context.Context, n int) error {
 	if err != nil {
 		return err
 	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
+	out, lines := io.Pipe() // not StdoutPipe, which start would close while it is read
+	cmd.Stdout = lines
 	d, err := s.start(ctx, cmd)
 	if err != nil {
 		return err
 	}
+	silent := time.AfterFunc(patience, func() { _ = lines.CloseWithError(errSilent) })
+	defer silent.Stop()
+	go func() {
+		<-d.done
+		lines.Close()
+	}()
 	stats := json.NewDecoder(out)
 	return d.await(ctx, fmt.Sprintf("%d minions", n), func() (bool, error) {
 		var st swarm.Stats
@@ -133,6 +137,9 @@ func (s *site) startSwarm(ctx context.Context, n int) error {
 		return err == nil && st.Ready >= int64(n), err
 	})
 }
+
+// errSilent is the end of a swarm that does not answer.
+var errSilent = errors.New("the simulated minions do not answer")
 
 // A daemon is a program that runs beside the measured command.
 type daemon struct {
