@@ -235,10 +235,10 @@ saltgui:
 	@set -e; env=$$(sh interop/fetch-salt.sh); eval "$$env"; \
 	SALTGUI="$(abspath $(SALTGUI))" $(GO) test -count=1 -timeout 20m -tags interop,saltgui -run TestSaltGUI ./interop
 
-# Ours beside stock Salt: memory, start, round trips, file transfer, sizes, and how costs grow with the work.
+# Ours beside stock Salt: memory, start, round trips, file transfer, sizes, and how costs grow with the work. TestGrowth has a process of its own,
+# because a program that a large process starts seems to have had its memory.
 bench:
 	@set -e; env=$$(sh interop/fetch-salt.sh); eval "$$env"; \
-	: 'a program that a large process starts seems to have had its memory: TestGrowth has a process of its own'; \
 	$(GO) test -count=1 -timeout 60m -tags bench -run TestGrowth -v ./interop; \
 	$(GO) test -count=1 -timeout 90m -tags bench -run 'TestMeasure|TestSwarm|TestCommands|TestListeners' -v ./interop
 	$(GO) test -count=1 -timeout 60m -tags bench -run 'TestCapacity|TestTenThousandSubscribers' -v ./master

@@ -100,7 +100,8 @@ func setDefault[T comparable](p *T, def T) {
 
 // HTTP returns a server that limits how long clients may take: 10 seconds for a head, 30 for a whole request.
 func (s *Server) HTTP() *http.Server {
-	return &http.Server{Handler: s, ConnContext: handshakes.WithConn, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute,
+	return &http.Server{Handler: s, ConnContext: handshakes.WithConn,
+		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug)}
 }
 
