@@ -246,7 +246,7 @@ func (a *afflicted) job(seconds int) bool {
 	a.t.Helper()
 	name := fmt.Sprintf("%s-%d", a.id, len(a.names)+a.asked)
 	stdout, stderr, code := a.salt(time.Minute, "salt", "--async", "--out=json", a.id, "cmd.run",
-		fmt.Sprintf("sleep %d; echo %s >>%s", seconds, name, a.ledger), "python_shell=True")
+		fmt.Sprintf("touch %s.%s; sleep %d; echo %[2]s >>%[1]s", a.ledger, name, seconds), "python_shell=True")
 	jid := regexp.MustCompile(`\d{20}`).FindString(stdout)
 	if jid == "" {
 		if code == 0 || !a.toldBy(stdout+stderr) {
@@ -288,10 +288,7 @@ func (a *afflicted) run() {
 }
 
 // running reports whether the minion has begun the job that was published before the fault.
-func (a *afflicted) running() bool {
-	stdout, _, _ := a.salt(time.Minute, "salt", "--out=json", "--static", a.id, "saltutil.is_running", "cmd.run")
-	return strings.Contains(stdout, a.jobs[0])
-}
+func (a *afflicted) running() bool { return exists(a.ledger + "." + a.names[0]) }
 
 // meanwhile runs commands and publishes jobs during the fault. It kills the program if the row says so.
 func (a *afflicted) meanwhile() {

@@ -165,18 +165,18 @@ func (r *contentRig) secret() {
 		r.t.Errorf("%q", b)
 	}
 	// While it runs, saltutil.running must not show the arguments of a secret job.
-	wait := filepath.Join(r.out, "go-on")
+	begun, wait := filepath.Join(r.out, "begun"), filepath.Join(r.out, "go-on")
 	o := master.Order{ID: "secret-2", Secret: true, Job: master.Job{Fun: "cmd.run", Tgt: []string{"m"}, TgtType: "list",
-		Args: []any{"while ! test -e " + wait + "; do sleep 0.1; done # " + canary}, Kwargs: map[string]any{"python_shell": true}}}
+		Args: []any{"touch " + begun + "; while ! test -e " + wait + "; do sleep 0.1; done # " + canary}, Kwargs: map[string]any{"python_shell": true}}}
 	if _, err := r.m.PlaceOrder(soon(r.t), o); err != nil {
 		r.t.Fatal(err)
 	}
-	told := ""
-	await(r.t, "the job is told of", func() bool {
-		res, err := r.m.Run(soon(r.t), master.Job{Fun: "saltutil.running", Tgt: []string{"m"}, TgtType: "list"})
-		told = fmt.Sprint(res["m"].Return)
-		return err == nil && strings.Contains(told, "cmd.run")
-	})
+	await(r.t, "the job has begun", func() bool { return exists(begun) }) // see running
+	res, err := r.m.Run(soon(r.t), master.Job{Fun: "saltutil.running", Tgt: []string{"m"}, TgtType: "list"})
+	told := fmt.Sprint(res["m"].Return)
+	if err != nil || !strings.Contains(told, "cmd.run") {
+		r.t.Fatalf("%v %+v", err, res)
+	}
 	if strings.Contains(told, canary) || !strings.Contains(told, content.Sealed) {
 		r.t.Errorf("saltutil.running: %s", told)
 	}

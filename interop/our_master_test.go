@@ -260,10 +260,9 @@ func (m *ourMaster) killJob() {
 	if code != 0 || len(jid) != 20 {
 		m.t.Fatalf("salt --async ended with %d and %q", code, out)
 	}
-	await(m.t, "the job runs", func() bool {
-		job, _ := m.cmd("saltutil.find_job", jid).(map[string]any)
-		return job["jid"] == jid && running(m.sleep(3003))
-	})
+	await(m.t, "the job runs", func() bool { return running(m.sleep(3003)) })
+	job, _ := m.cmd("saltutil.find_job", jid).(map[string]any)
+	m.equal(jid, job["jid"])
 	m.cmd("saltutil.kill_job", jid)
 	await(m.t, "the job is gone", func() bool {
 		job, _ := m.cmd("saltutil.find_job", jid).(map[string]any)
