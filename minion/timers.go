@@ -186,8 +186,8 @@ func (w *watcher) stop() {
 	}
 }
 
-// watch starts the checks of the connection: master_alive_interval (a round trip) and master_failback, and,
-// beyond Salt, the master's name and this minion's key.
+// watch starts the periodic checks of the connection. Two are Salt's: master_alive_interval, which makes a round
+// trip, and master_failback. Two are brine's: of the address of the master's name, and of this minion's key.
 func (l *link) watch(ctx context.Context) *watcher {
 	set := l.m.settings()
 	w := &watcher{name: l.watchName(ctx)}

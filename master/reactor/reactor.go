@@ -1,6 +1,6 @@
-// Package reactor runs what a master's operator configured to happen on events: files in the form of states, whose
-// functions are jobs for minions, runners, wheel functions and execution functions on the master's host, and
-// functions of the embedding program.
+// Package reactor runs the reactions to events that a master's operator configured. A reaction is a file in the form
+// of states, which calls jobs on minions, runners, wheel functions, and execution functions on the master's host. The
+// embedding program can add functions of its own.
 //
 //	reactor:
 //	  - 'salt/minion/*/start':

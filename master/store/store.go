@@ -80,8 +80,8 @@ type Store interface {
 	SaveJob(ctx context.Context, j Job) error
 	// AddMinions adds ids to those that a job expects. It returns ErrNotFound if there is no such job.
 	AddMinions(ctx context.Context, jid string, ids []string) error
-	// SaveReturn stores the first return of a minion to a job, and reports whether this one was it. A job that is
-	// not stored is no error: a master may have lost it, its minions have not.
+	// SaveReturn stores the first return of a minion to a job, and reports whether this one was it. It accepts
+	// returns to unknown jobs: the master may have lost the job while its minions ran it.
 	SaveReturn(ctx context.Context, r Return) (first bool, err error)
 	// Job returns a job, or ErrNotFound.
 	Job(ctx context.Context, jid string) (Job, error)

@@ -147,9 +147,9 @@ func (t *Registry) Within(ctx context.Context, tenant string, listed bool, ids,
 	return in, missing, true, nil
 }
 
-// Limits of what is remembered of the hosts from which minions sign in, and of attempts to open requests whose
-// sender is only named inside. A peer needs no key to cause an attempt, so its cost must not grow with the
-// number of tenants.
+// Limits of the table that maps hosts to the tenants whose minions signed in from there, and of attempts to decrypt
+// requests that name their sender only inside. A peer needs no key to cause an attempt, so the cost of one must not
+// grow with the number of tenants.
 const (
 	maxHosts     = 10_000
 	hostTenants  = 4 // the last ones per host: several may be behind one gateway

@@ -17,8 +17,8 @@ type Selection struct {
 }
 
 // Greedy returns Matched and Unknown together, in no particular order: the minions to publish to and to wait for.
-// Salt's CkMinions is greedy in this sense up to the releases of 2025. The latest of each line drop minions without
-// cached data; Matched alone is their answer.
+// Salt's CkMinions is greedy in this sense up to the releases of 2025. The latest release of each line ignores minions
+// without cached data, which makes Matched alone its answer.
 func (s Selection) Greedy() []string {
 	return append(append(make([]string, 0, len(s.Matched)+len(s.Unknown)), s.Matched...), s.Unknown...)
 }

@@ -72,7 +72,7 @@ func exists(c *states.Call, path string) bool {
 
 func escaped(path string) string { return strings.ReplaceAll(path, " ", `\040`) }
 
-// bare takes the slash from the end of a mount point.
+// bare removes the slash at the end of a mount point.
 func bare(path string) string {
 	if path == "/" {
 		return path
@@ -80,7 +80,7 @@ func bare(path string) string {
 	return strings.TrimRight(path, "/")
 }
 
-// look reads what is mounted.
+// look reads the list of active mounts.
 func (m *mounting) look() error {
 	v, err := m.ExecKw(m.ctx, "mount.active", nil, map[string]any{"extended": true})
 	m.active, _ = v.(map[string]any)
@@ -150,7 +150,8 @@ func (m *mounting) identify() (done bool, err error) {
 		if res.Retcode > 0 {
 			return true, m.fail("Unable to find device with label " + label + ".")
 		}
-		// Salt takes the first letter of the output for the device, so that any one will do.
+		// Salt takes the first letter of the output for the device and adds it to the known devices, so that
+		// every mounted device passes for the wanted one.
 		if res.Stdout == "" {
 			return true, modules.IndexError()
 		}
@@ -173,7 +174,7 @@ func notWord(r rune) bool {
 	return r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 }
 
-// bound handles a bind mount: the device is that of the file system with the directory.
+// bound handles a bind mount, whose device is that of the file system that contains the bound directory.
 func (m *mounting) bound(here map[string]any) error {
 	adopt := func(e map[string]any) {
 		if m.Bool("bind_mount_copy_active_opts") {
@@ -205,7 +206,8 @@ func (m *mounting) bound(here map[string]any) error {
 	}
 }
 
-// adjust brings what is mounted there in line: its options, and its device.
+// adjust corrects an existing mount: it updates the options, and unmounts a wrong device. done means that the state
+// ends here.
 func (m *mounting) adjust() (done bool, err error) {
 	here, _ := m.at(m.key)
 	device := pytext.Str(here["device"])
@@ -311,7 +313,7 @@ func (m *mounting) mount() (done bool, err error) {
 	return false, nil
 }
 
-// persist has the mount in the fstab.
+// persist writes the mount to the fstab.
 func (m *mounting) persist() error {
 	kw := map[string]any{"match_on": m.Value("match_on")}
 	if m.Test() {
@@ -347,7 +349,7 @@ func (m *mounting) persist() error {
 	return nil
 }
 
-// preview tells in test mode what would become of the fstab.
+// preview sets the result of test mode: whether the fstab would get a new or a changed entry.
 func (m *mounting) preview(out any) {
 	comment := ""
 	m.ret.Result = states.None

@@ -63,8 +63,8 @@ func each(v any) []string {
 	return list(v)
 }
 
-// again remounts. A file system that cannot be remounted is unmounted first, lazily if necessary. In that case lazy,
-// unless it is empty, is the text of the change.
+// again remounts the file system. Those of types nfs, cvfs and fuse are unmounted and mounted instead, because they
+// cannot be remounted. If the unmount fails it is repeated lazily, and lazy is the text of the change unless empty.
 func (m *mounting) again(why, lazy string) (done bool, err error) {
 	how := map[string]any{"mkmnt": m.Value("mkmnt"), "fstype": m.fstype, "opts": nested.Anys(m.opts)}
 	result := func(fun string) error {

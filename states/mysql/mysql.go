@@ -1,5 +1,5 @@
-// Package mysql is Salt's state modules for MySQL and MariaDB: mysql_database, mysql_grants, mysql_query, mysql_user
-// (salt/states/mysql_*.py). They work through the execution module mysql, and are there only in builds that have it.
+// Package mysql contains Salt's state modules for MySQL and MariaDB: mysql_database, mysql_grants, mysql_query and
+// mysql_user (salt/states/mysql_*.py). They call the execution module mysql, and exist only in builds that contain it.
 package mysql
 
 import (

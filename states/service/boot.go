@@ -8,7 +8,7 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-// status returns the words about a running service: started is true, false, or nil for "as it should be".
+// status returns the words for the state of the service: running if started is true, asItShould if it is nil, else dead.
 func status(started any, running, asItShould, dead string) string {
 	switch started {
 	case true:
@@ -19,7 +19,7 @@ func status(started any, running, asItShould, dead string) string {
 	return dead
 }
 
-// enable makes the service start at boot (_enable). Changes are kept unless the result has others.
+// enable enables the service at boot (_enable).
 func (u *unit) enable(started any, o states.Outcome) (*states.Result, error) {
 	known, err := u.known()
 	switch {
@@ -61,7 +61,7 @@ func (u *unit) enable(started any, o states.Outcome) (*states.Result, error) {
 	return u.end(states.False, comment)
 }
 
-// toggled returns the result after it was changed whether the service starts at boot.
+// toggled returns the result after the service was enabled or disabled at boot. word names which; fun checks it.
 func (u *unit) toggled(before any, fun string, kwargs map[string]any, word string, started any, o states.Outcome) (*states.Result, error) {
 	after, err := u.ask(fun, nil, kwargs)
 	if err != nil {
@@ -74,7 +74,7 @@ func (u *unit) toggled(before any, fun string, kwargs map[string]any, word strin
 	return u.end(o, "Service "+u.name+" has been "+word+", and "+status(started, "is running", "is in the desired state", "is dead"))
 }
 
-// disable has the service not started with the host (_disable).
+// disable disables the service at boot (_disable).
 func (u *unit) disable(started any, o states.Outcome) (*states.Result, error) {
 	known, err := u.known()
 	switch {

@@ -1,5 +1,5 @@
-// Package service is Salt's state module "service": services that run, that start with the host, and units that are masked
-// (salt/states/service.py).
+// Package service is Salt's state module "service", which starts and stops services, enables and disables them at boot,
+// and masks units (salt/states/service.py).
 package service
 
 import (
@@ -43,7 +43,7 @@ func (u *unit) ask(fun string, args []any, kwargs map[string]any) (any, error) {
 	return u.ExecKw(u.ctx, "service."+fun, append([]any{u.name}, args...), kwargs)
 }
 
-// known reports whether there is such a service (_available).
+// known reports whether the service exists (_available).
 func (u *unit) known() (bool, error) {
 	switch {
 	case u.has("service.available"):
@@ -59,7 +59,7 @@ func (u *unit) known() (bool, error) {
 
 func (u *unit) unknown() string { return "The named service " + u.name + " is not available" }
 
-// offline reports whether the host is one that only files are made for.
+// offline reports whether the init system does not run, as while an image is built in a chroot.
 func (u *unit) offline() (bool, error) {
 	if !u.has("service.offline") {
 		return false, nil
@@ -68,8 +68,8 @@ func (u *unit) offline() (bool, error) {
 	return pytext.Truth(v), err
 }
 
-// forSystemd returns the further arguments that only the systemd module has, as far as its function takes them.
-// Without systemd they cause a warning.
+// forSystemd returns the given arguments that only the systemd module knows and that its function fun accepts. On a
+// host without systemd each causes a warning instead.
 func (u *unit) forSystemd(fun string) map[string]any {
 	out := map[string]any{}
 	def, err := u.Registry().Lookup("service."+fun, u.Env)
@@ -119,7 +119,7 @@ func (u *unit) wait() error {
 	}
 }
 
-// begin is the common beginning of running and dead. done means that the state ends here; otherwise enable is the
+// begin is the first part of both running and dead. done means that the state ends here; otherwise enable is the
 // argument of that name: true, false or nil.
 func (u *unit) begin(what, verb string) (enable any, done bool, err error) {
 	u.Context().Set("service.state", what)
@@ -154,8 +154,8 @@ func (u *unit) begin(what, verb string) (enable any, done bool, err error) {
 	return nil, true, nil
 }
 
-// boot makes the start at boot match enable; a value other than true and false leaves it as it is. started is what
-// comments say about the service: true, false, or nil for "as it should be".
+// boot enables or disables the service at boot if enable is true or false, and otherwise changes nothing. started
+// selects the words of the comment: true for running, false for dead, nil for in the desired state.
 func (u *unit) boot(enable, before any, started any, o states.Outcome) (*states.Result, error) {
 	if before != nil && (pytext.Truth(before) == (enable == true)) {
 		return u.ret, nil
@@ -240,7 +240,7 @@ func lines(list ...string) string {
 	return strings.Join(slices.DeleteFunc(list, func(s string) bool { return s == "" }), "\n")
 }
 
-// changed looks at the service again and notes whether anything is different now.
+// changed queries the service again, and records in the changes whether it differs from before.
 func (u *unit) changed(before, enabledBefore any, args []any, kwargs map[string]any) (after any, err error) {
 	if after, err = u.ask("status", args, kwargs); err != nil {
 		return nil, err
@@ -339,8 +339,8 @@ func modWatch(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return u.end(states.False, "Failed to "+verb+" the service")
 }
 
-// reaction returns the function of the module service that a change in a watched state triggers, or "" for none, and
-// the words for it.
+// reaction returns the function of the module service that a change in a watched state triggers, and the words for it.
+// fun is "" if there is nothing to do.
 func (u *unit) reaction(wanted, alive bool) (fun, verb, done string) {
 	switch {
 	case !wanted && !alive:

@@ -247,8 +247,8 @@ func (g *FS) List(ctx context.Context, env string) (fileserver.Listing, error) {
 	return out, err
 }
 
-// Update fetches all remotes, or those whose URL or name is given. It reports whether anything changed. A remote
-// that cannot be reached does not keep others from being fetched.
+// Update fetches all remotes, or those whose URL or name is given. It reports whether anything changed. If it cannot
+// reach a remote, it still fetches the others.
 func (g *FS) Update(ctx context.Context, remotes ...string) (changed bool, err error) {
 	for _, r := range g.repos {
 		if len(remotes) > 0 && !slices.Contains(remotes, r.o.URL) && (r.o.Name == "" || !slices.Contains(remotes, r.o.Name)) {

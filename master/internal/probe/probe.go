@@ -1,7 +1,7 @@
-// Package probe marks the jobs that a master publishes for itself: probes, which ask whether a minion listens,
-// and status queries, which ask for the state of its jobs. Minions send a job's metadata back with the return.
-// It shows the masters of a cluster what the return answers, which of them asked, and over whose connection the
-// minion received it.
+// Package probe tags the jobs that a master publishes for itself: probes, which ask whether a minion listens, and
+// status queries, which ask for the state of its jobs. A minion returns a job's metadata with its result, so each
+// master of a cluster can tell what a return answers, which master asked, and over which connection the question
+// reached the minion.
 //
 //	metadata: {brine: "knock" | "ask", near: true, of: <name of the asking master>, link: <mark of one subscriber>}
 //
@@ -25,7 +25,7 @@ const (
 	Status Kind = "ask"
 )
 
-// linkField is the metadata field with the mark of the one subscriber that a probe was sent to.
+// linkField is the metadata field that identifies the single subscriber to which a probe was sent.
 const linkField = "link"
 
 // Metadata returns the additional fields of a question's job. local marks it as sent over this master's own

@@ -140,12 +140,12 @@ func refusal(err error) string {
 	return "request"
 }
 
-// maxRepeats is how often a pillar request may come again unchanged. Stock sends a request three times by default
+// maxRepeats is how often a pillar request may be repeated unchanged. Stock sends a request three times by default
 // (request_channel_tries).
 const maxRepeats = 10
 
-// checkFresh refuses requests that were accepted before. A pillar request may come again with one nonce, and is not
-// fresh then: stock minions send it again unchanged if no reply came in time, and only the minion can read the reply.
+// checkFresh refuses requests that were accepted before. It admits repeated pillar requests, and reports them as not
+// fresh: stock minions repeat one unchanged if no reply came in time, and only the minion can read the reply.
 func (d *Door) checkFresh(s *sessions.Session, v protocol.Verified,
 	now time.Time) (fresh bool, err error) {
 	if at, ok := v.Time(); ok {

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// stormAt is how many returns of one job must be in progress for another one to be copied later. Copying
-	// continues when no more than calmAt of all jobs are in progress, and no more arrived within lookEvery.
+	// While more than stormAt returns to one job are being saved, new ones are copied to the files later. Copying
+	// continues when at most calmAt returns to all jobs are being saved, and at most calmAt arrived in lookEvery.
 	stormAt, calmAt = 64, 16
 	// maxLag is the maximum age of a return that is not copied yet, maxBehind the maximum number (100 bytes
 	// each). Beyond that, new ones are written at once, and copying waits for nothing.

@@ -6,9 +6,9 @@
 //	SaveReturn ─┼─▶ queue ─▶ writer ─▶ │ change, change, … │ ─▶ commit ─▶ all callers continue
 //	SwapKey    ─┘                      └─ messages, last ──┘
 //
-// Writes of many goroutines share a transaction, so a thousand returns at the same time cost a few syncs of the
-// disk and not a thousand. If one change fails half-way, the batch is repeated with a savepoint before each, so that it
-// fails alone.
+// Writes of many goroutines share a transaction, so a thousand returns at the same time cost a few disk syncs, not a
+// thousand. If one change fails half-way, the batch is repeated with a savepoint before each change, so that only the
+// bad one fails.
 package sqlstore
 
 import (

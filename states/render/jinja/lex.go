@@ -136,8 +136,8 @@ func (l *lexer) syntaxError(line int, format string, args ...any) *Error {
 	return e
 }
 
-// lex returns the tokens of a template. The source has "\n" as its only line ends. At an error in the source, the
-// last token has the *Error as its value.
+// lex returns the tokens of a template. Lines of src must end with "\n" only. If src has an error, the value of the
+// last token is the *Error.
 func lex(s *Syntax, src string) []token {
 	l := &lexer{s: s, src: src, line: 1, starting: true, toks: make([]token, 0, len(src)/8+8)}
 	// The loop ends at the first error; what was read before it is kept.

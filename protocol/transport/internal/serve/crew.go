@@ -8,9 +8,9 @@ import (
 // workerLinger is the least time that an idle worker waits for another task; the most is twice that.
 const workerLinger = time.Second
 
-// A crew is a pool of goroutines that wait for another task. Handling a request needs a deep stack: a new goroutine
-// would have to grow it each time, and each of the ten thousand goroutines that read connections would keep one. The
-// worker that finished last works next, so that surplus workers stay idle and end.
+// A crew is a pool of worker goroutines. Handling a request needs a deep stack: a new goroutine would have to grow it
+// each time, and each of the ten thousand goroutines that read connections would keep one. The worker that finished
+// last gets the next task, so that surplus workers stay idle and end.
 type crew struct {
 	mu    sync.Mutex // guards the fields below, and the rounds of workers
 	idle  []*worker  // in the order in which they became idle
