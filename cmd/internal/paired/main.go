@@ -8,9 +8,9 @@
 // becomes slower does not favour one of them. The processor time is that of the command and of its daemons, user and
 // system. Simulated minions are those of the working tree for both.
 //
-// A cost is worse if its median is more than 5 % higher and the Mann-Whitney U test gives p < 0.05. The program then
-// exits with 1. Among many costs one can look worse by chance, and more easily on a busy machine: repeat its command
-// with -run and more pairs.
+// A cost is worse if its median is more than 5 % higher and the Mann-Whitney U test gives p < 0.05. The exit status is
+// 1 then, and 2 if the comparison failed. Among many costs one can look worse by chance, and more easily on a busy
+// machine: repeat its command with -run and more pairs.
 //
 // Usage, from the root of the repository:
 //
@@ -45,8 +45,16 @@ func main() {
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "paired:", err)
-		os.Exit(1)
+		os.Exit(exitStatus(err))
 	}
+}
+
+// exitStatus tells a cost that is worse from a comparison that failed.
+func exitStatus(err error) int {
+	if errors.Is(err, errWorse) {
+		return 1
+	}
+	return 2
 }
 
 type options struct {

@@ -122,8 +122,8 @@ func TestJudge(t *testing.T) {
 		results[0].samples[1][i].cpu = s.cpu * 3 / 2
 	}
 	out.Reset()
-	if err := judge(&out, results); !errors.Is(err, errWorse) {
-		t.Errorf("50 %% more processor time: %v", err)
+	if err := judge(&out, results); !errors.Is(err, errWorse) || exitStatus(err) != 1 {
+		t.Errorf("50 %% more processor time: %v, exit status %d", err, exitStatus(err))
 	}
 	_, verdict, _ := strings.Cut(out.String(), "\n\n")
 	if !strings.HasPrefix(verdict, "worse: call, processor time, by 50.0 % (p <0.001)\n") ||
@@ -161,7 +161,7 @@ func TestReadSamples(t *testing.T) {
 		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := readSamples(file); err == nil || err.Error() != c.want {
+		if _, err := readSamples(file); err == nil || err.Error() != c.want || exitStatus(err) != 2 {
 			t.Errorf("%q: %v, not %s", c.text, err, c.want)
 		}
 	}
