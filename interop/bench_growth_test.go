@@ -206,11 +206,11 @@ var curves = []curve{
 		return "salt-key", []string{"-L", "--out=json"}
 	}, func(n int) string { return fmt.Sprintf("minion-%06d", n-1) }},
 	{"jobs.list_jobs, returns kept", []int{1000, 10_000, 100_000, 1_000_000}, []int{1000, 10_000}, func(t *testing.T, dir string, n int) (string, []string) {
-		fillJobCache(t, dir, n)
+		filledCaches.link(t, dir, n)
 		return "salt-run", []string{"jobs.list_jobs", "--out=json"}
 	}, func(n int) string { return jobOf(0) }},
 	{"jobs.lookup_jid, returns kept", []int{1000, 10_000, 100_000, 1_000_000}, []int{1000, 10_000}, func(t *testing.T, dir string, n int) (string, []string) {
-		fillJobCache(t, dir, n)
+		filledCaches.link(t, dir, n)
 		return "salt-run", []string{"jobs.lookup_jid", jobOf(0), "--out=json"}
 	}, func(n int) string { return fmt.Sprintf("minion-%04d", min(n, returnsOfJob)-1) }},
 }
@@ -223,10 +223,42 @@ func jobOf(i int) string {
 	return fmt.Sprintf("20260102%02d%02d%02d%06d", 10+i/3600%10, i/60%60, i%60, i)
 }
 
-// fillJobCache writes n returns in Salt's layout, with returnsOfJob minions for each job.
-func fillJobCache(t *testing.T, dir string, n int) {
+// jobCaches are the directories of filled job caches by the number of returns. Writing a million of them takes
+// minutes, and two curves read them.
+type jobCaches map[int]string
+
+var filledCaches = jobCaches{}
+
+// link gives a master's directory the job cache with n returns.
+func (c jobCaches) link(t *testing.T, dir string, n int) {
 	t.Helper()
-	root := dir + "/root/var/cache/salt/master/jobs"
+	if c[n] == "" {
+		filled, err := os.MkdirTemp("", "brine-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c[n] = filled
+		fillJobCache(t, filled, n)
+	}
+	at := dir + "/root/var/cache/salt/master/jobs"
+	if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(c[n], at); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (c jobCaches) remove() {
+	for n, dir := range c {
+		os.RemoveAll(dir)
+		delete(c, n)
+	}
+}
+
+// fillJobCache writes n returns in Salt's layout, with returnsOfJob minions for each job.
+func fillJobCache(t *testing.T, root string, n int) {
+	t.Helper()
 	cache, err := jobcache.Open(root, "sha256")
 	if err != nil {
 		t.Fatal(err)
@@ -305,6 +337,7 @@ func emptyFiles(t *testing.T, dir string, n int, format string) {
 // be that of n log n. It prints the curves, and the peak memory next to stock's. BRINE_CURVES selects the curves
 // whose names contain it.
 func TestGrowth(t *testing.T) {
+	t.Cleanup(filledCaches.remove)
 	fmt.Printf("\n%-36s %8s %34s %34s\n", "processor time and memory at the peak", "size", "brine", "stock 3007")
 	for _, c := range curves {
 		if !strings.Contains(c.name, os.Getenv("BRINE_CURVES")) {
