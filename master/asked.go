@@ -46,7 +46,7 @@ type fileAccess struct{ m *Master }
 func (a fileAccess) MayRead(ctx context.Context, id, name, env string) bool {
 	tenant, err := a.m.tenants.KnownTenant(ctx, id)
 	if err != nil {
-		a.m.log.Error("Cannot find out whose a minion is", "minion", id, "err", err)
+		a.m.log.Error("Cannot read the tenant of a minion", "minion", id, "err", err)
 		return false
 	}
 	clean, env, ok := fileserver.Split(name, env)

@@ -46,7 +46,7 @@ func (a cloneAsker) AskHosts(ctx context.Context, ids, grains []string,
 		wait: run, extra: probe.Metadata(probe.Status, false)})
 	if err != nil {
 		if !targets.IsNoMinions(err) && !errors.Is(err, ErrNotServing) && ctx.Err() == nil {
-			m.log.Error("Cannot ask who uses an id", "err", err)
+			m.log.Error("Cannot query which hosts use an id", "err", err)
 		}
 		return
 	}

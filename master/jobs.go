@@ -290,7 +290,7 @@ func (m *Master) reserve(ctx context.Context, p publication, job map[string]any,
 		}
 		return "", notStored(m.log, err)
 	}
-	return "", fmt.Errorf("cannot make a job id: %w", store.ErrExists)
+	return "", fmt.Errorf("cannot create a job id: %w", store.ErrExists)
 }
 
 // Status is the state of a job on one minion.

@@ -66,7 +66,7 @@ func (m *Master) keyChanged(c keys.Change) {
 	m.network.Presence.Changed()
 	if c.Act == "delete" {
 		if err := m.cache.Delete(c.ID); err != nil {
-			m.log.Warn("Cannot forget minion", "minion", c.ID, "err", err)
+			m.log.Warn("Cannot remove minion", "minion", c.ID, "err", err)
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), storeTime)
 		m.clones.Forget(ctx, c.ID)

@@ -324,7 +324,7 @@ func (m *Master) Serve(ctx context.Context) error {
 // begin loads what the master needs before it listens, and listens.
 func (m *Master) begin(ctx context.Context) error {
 	if _, err := m.tenants.All(ctx); err != nil {
-		return fmt.Errorf("cannot read whose minions are: %w", err)
+		return fmt.Errorf("cannot read the tenants of minions: %w", err)
 	}
 	err := m.listen()
 	if err == nil && m.local != nil {

@@ -91,7 +91,7 @@ func (w orderWire) Ask(ctx context.Context, q orders.Question) map[string]orders
 			wait: run, extra: probe.Metadata(probe.Status, i == 0)})
 		if err != nil {
 			if !targets.IsNoMinions(err) && ctx.Err() == nil {
-				w.m.log.Error("Cannot ask after order", "err", err)
+				w.m.log.Error("Cannot query the status of an order", "err", err)
 			}
 			continue
 		}

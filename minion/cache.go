@@ -41,7 +41,7 @@ func (m *Minion) openCache() error {
 // users can write to cachedir.
 func makeCacheDir(dir string) error {
 	if err := os.MkdirAll(filepath.Join(dir, "proc"), 0o750); err != nil {
-		return fmt.Errorf("cannot make cache directory: %w", err)
+		return fmt.Errorf("cannot create cache directory: %w", err)
 	}
 	info, err := os.Stat(dir)
 	if err != nil {

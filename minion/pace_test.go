@@ -32,7 +32,7 @@ func TestSlowMasterKeepsItsConnections(t *testing.T) {
 		r := newRig(t, n, nil)
 		r.start()
 		r.until(Connected)
-		given := func() int { return r.log.times("connecting anew") }
+		given := func() int { return r.log.times("reconnecting") }
 		time.Sleep(time.Hour)
 		auths, _ := f.signIns()
 		if n := given(); n < 4 || n > 12 {

@@ -161,7 +161,7 @@ func (l *link) suspectMaster(err error, before signs) {
 	l.doubt = suspicion{time.Now(), before.answers,
 		min(max(2*last.pause, suspicionMin), suspicionMax)}
 	l.mu.Unlock()
-	l.log.Warn("The master does not answer; connecting anew")
+	l.log.Warn("The master does not answer; reconnecting")
 	sub.Reset()
 }
 

@@ -93,7 +93,7 @@ func (m *Minion) cacheJob(jid string, load map[string]any) {
 func (m *Minion) writeCachedJob(jid string, load map[string]any) error {
 	dir := filepath.Join(m.settings().cacheDir, "minion_jobs", jid)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("cannot make job cache directory: %w", err)
+		return fmt.Errorf("cannot create job cache directory: %w", err)
 	}
 	ret := maps.Clone(load)
 	delete(ret, "cmd")
@@ -284,7 +284,7 @@ func (q *sender) itemRefused(it *spool.Item) bool {
 	if q.tries[it] < maxRefused {
 		return false
 	}
-	q.m.log.Error("The master fails on a return again and again", "jid", it.JID)
+	q.m.log.Error("The master repeatedly failed to accept a return", "jid", it.JID)
 	return true
 }
 

@@ -63,7 +63,7 @@ func (m *Minion) noteRefusal(l *link, j *job, fun string, err error) {
 		ctx, cancel := context.WithTimeout(m.lifetime(), refusalTimeout)
 		defer cancel()
 		if err := (masterDoor{l}).Fire(ctx, tag, data); err != nil {
-			m.log.Warn("Cannot tell the master of a refused call", "err", err)
+			m.log.Warn("Cannot report a refused call to the master", "err", err)
 		}
 	}
 	if m.ctx == nil {

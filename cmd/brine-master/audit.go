@@ -22,7 +22,7 @@ func runAudit(c *saltcli.Console, files []string) int {
 		}
 	}
 	if chain.Lines == 0 {
-		fmt.Fprintln(c.Err, "There is no chain: audit_log_chain was not set.")
+		fmt.Fprintln(c.Err, "These lines are not chained: audit_log_chain was not set.")
 		return 1
 	}
 	from := "the beginning"

@@ -25,21 +25,21 @@ import (
 func runCheck(ctx context.Context, c *saltcli.Console, args []string) int {
 	parser := &optparse.Parser{Prog: "brine-master check", Usage: "%prog [options] [CONFIG_DIR]",
 		Width: c.Width(),
-		Description: "Reports what of a master's configuration, state files and reactors will " +
-			"not work. Exit code 0: fine, 1: not fine, 2: no " +
-			"check was possible.",
+		Description: "Reports everything in a master's configuration, state files and reactors " +
+			"that will not work with brine. Exit code 0: nothing, 1: something, 2: the check " +
+			"was not possible.",
 		Options: append(saltcli.ConfigOptions(c.ConfigDir()),
 			optparse.Option{Names: []string{"-h", "--help"}, Kind: optparse.True,
 				Help: "Show this help."},
 			optparse.Option{Names: []string{"--out", "--output"}, Dest: "output",
 				Help: "Print the report as text, or with \"json\" as JSON."},
 			optparse.Option{Names: []string{"--grains-file"}, Default: "",
-				Help: "Render with the grains of this YAML file over those of the host."},
+				Help: "Render with the grains of this YAML file, which override those of the host."},
 			optparse.Option{Names: []string{"--id"}, Default: "minion",
 				Help: "Render for this minion id."})}
 	v, err := parser.Parse(args)
 	if err != nil || len(v.Args) > 1 {
-		fmt.Fprint(c.Err, parser.ErrorText("one configuration directory is checked at a time"))
+		fmt.Fprint(c.Err, parser.ErrorText("name only one configuration directory"))
 		return saltcli.ExitUsage
 	}
 	if v.Bool("help") {

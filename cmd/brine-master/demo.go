@@ -52,8 +52,8 @@ func demoParser(c *saltcli.Console) *optparse.Parser {
 			{Names: []string{"--stay"}, Kind: optparse.True,
 				Help: "Keep running afterwards, until Ctrl-c, for commands from another terminal."},
 			{Names: []string{"-l", "--log-level"}, Default: "",
-				Help: "Show the log of master and minions from this level on. Without it, it is " +
-					"shown when something fails."},
+				Help: "Show the log of master and minions at this level. Without this option the " +
+					"log is shown only if something fails."},
 			{Names: []string{"-h", "--help"}, Kind: optparse.True,
 				Help: "show this help message and exit"},
 		},
@@ -105,7 +105,7 @@ func showMinions(ctx context.Context, c *saltcli.Console, level string, stay boo
 	}
 	dir, err := os.MkdirTemp(parent, "brine-demo-")
 	if err != nil {
-		return fmt.Errorf("cannot make a directory for the demonstration: %w", err)
+		return fmt.Errorf("cannot create a directory for the demonstration: %w", err)
 	}
 	d := &demo{Console: c, dir: dir, log: logger.Logger(),
 		failed: make(chan error, len(demoIDs())+1)}

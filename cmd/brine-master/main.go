@@ -20,10 +20,10 @@ const usage = `usage: brine-master master [options]                             
        brine-master key    [options]                                  manage minion keys
        brine-master run    [options] <function> [arguments]           run something on the master
        brine-master cp     [options] '<target>' <source> <destination>  copy files to minions
-       brine-master check  [options] [CONFIG_DIR]                     what of a configuration, states and reactors will not work
+       brine-master check  [options] [CONFIG_DIR]                     list what will not work with brine
        brine-master audit  <file> ...                                 check the chain of an audit_log, oldest file first
-       brine-master demo   [--stay]                                   a master and three minions on this host, at work
-Called as salt-master, salt, salt-key, salt-run or salt-cp it is that program.
+       brine-master demo   [--stay]                                   show a master and three minions at work on this host
+Called as salt-master, salt, salt-key, salt-run or salt-cp, it acts as that program.
 `
 
 func main() {
@@ -67,7 +67,7 @@ func run(ctx context.Context, c *saltcli.Console, args []string) int {
 		return 0
 	}
 	if filepath.Base(called) == "salt-api" {
-		fmt.Fprintln(c.Err, "The master serves the HTTP interface itself, as its option rest_cherrypy says: disable the unit salt-api")
+		fmt.Fprintln(c.Err, "The master serves the HTTP interface itself if rest_cherrypy is configured: disable the unit salt-api")
 		return saltcli.ExitUsage
 	}
 	fmt.Fprint(c.Err, usage)

@@ -146,7 +146,7 @@ func pillarCache(c *conf.Config) (ttl time.Duration, inMemory bool, err error) {
 func minimumVersion(c *conf.Config, log *slog.Logger) int {
 	n := c.Int("minimum_auth_version")
 	if n < 2 {
-		log.Warn("minimum_auth_version is taken for 2: this master does not speak older versions")
+		log.Warn("minimum_auth_version below 2 counts as 2: this master does not speak older versions")
 	}
 	return min(max(n, 2), protocol.Version)
 }

@@ -13,8 +13,8 @@ func saltParser(c *saltcli.Console) *optparse.Parser {
 	options = append(options, saltReturnOptions()...)
 	own := saltcli.OwnGroup(false)
 	own.Options = append(own.Options, optparse.Option{Names: []string{"-g", "--gather-job-timeout"},
-		Kind: optparse.Int, Own: true, Help: "How many seconds a minion may take to answer whether it " +
-			"still works on a job, in place of the option gather_job_timeout of the master's configuration."})
+		Kind: optparse.Int, Own: true, Help: "How many seconds a minion has to answer whether it is " +
+			"still working on a job. Overrides gather_job_timeout of the master's configuration."})
 	return &optparse.Parser{
 		Prog:  "salt",
 		Usage: "%prog [options] '<target>' <function> [arguments]",

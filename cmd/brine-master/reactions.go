@@ -23,7 +23,7 @@ func (s *services) startReactor(ctx context.Context) error {
 	} else {
 		var err error
 		if o.Rules, err = reactor.ParseRules(c.Opts["reactor"]); err != nil {
-			log.Error("A part of the option reactor counts for nothing", "err", err)
+			log.Error("A part of the option reactor has no effect", "err", err)
 		}
 		if len(o.Rules) == 0 {
 			return nil

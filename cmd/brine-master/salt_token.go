@@ -62,7 +62,7 @@ func makeToken(ctx context.Context, p *saltcli.Program, cl *client.Client,
 	}
 	if file := tokenFile(p); file != "" {
 		if err := atomicfile.WriteFile(file, []byte(token), 0o600); err != nil {
-			p.Log.Warn("Cannot keep the token", "err", err)
+			p.Log.Warn("Cannot store the token", "err", err)
 		}
 	}
 	return token, nil

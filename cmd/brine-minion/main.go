@@ -19,11 +19,11 @@ import (
 
 const usage = `usage: brine-minion minion [options]                          the minion
        brine-minion call   [options] <function> [arguments]   run a function on this host
-       brine-minion check  [options] [CONFIG_DIR | STATE_TREE...]   what here will not work
-       brine-minion seal   --check [options] [FILE]           what a seal leaves of it
-       brine-minion doctor [options]                          what keeps the minion from working
-       brine-minion verify [options] FILE...                  whether files of a release are signed
-Called as salt-minion or salt-call it is that program.
+       brine-minion check  [options] [CONFIG_DIR | STATE_TREE...]   list what will not work with brine
+       brine-minion seal   --check [options] [FILE]           show what a seal allows
+       brine-minion doctor [options]                          find out why the minion does not work
+       brine-minion verify [options] FILE...                  check the signatures of release files
+Called as salt-minion or salt-call, it acts as that program.
 `
 
 // exitUsage is the exit code for an invalid command line.

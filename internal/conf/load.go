@@ -197,7 +197,7 @@ func (l *loader) file(path string) (map[string]any, error) {
 		}
 		l.note(slog.LevelError, "Renaming to %sYAMLError", path)
 		if err := os.Rename(path, path+"YAMLError"); err != nil {
-			return nil, fmt.Errorf("cannot set broken configuration file aside: %w", err)
+			return nil, fmt.Errorf("cannot rename broken configuration file: %w", err)
 		}
 		return map[string]any{}, nil
 	}

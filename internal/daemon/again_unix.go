@@ -15,5 +15,5 @@ func Again() error {
 	if err == nil {
 		err = syscall.Exec(program, os.Args, os.Environ())
 	}
-	return fmt.Errorf("cannot start again: %w", err)
+	return fmt.Errorf("cannot restart: %w", err)
 }

@@ -86,13 +86,13 @@ func OwnGroup(doctor bool) optparse.Group {
 		return optparse.Option{Names: []string{name}, Kind: optparse.True, Help: help, Own: true}
 	}
 	g := optparse.Group{Title: "Options of brine", Description: "Stock Salt does not have these.", Options: []optparse.Option{
-		flag("--no-progress", "Do not show on the terminal which state runs."),
+		flag("--no-progress", "Do not show the running state on the terminal."),
 		flag("--recap", "Show failed states, one line for each minion, totals and the slowest states."),
-		flag("--plan", "Run states with test=True and show what would change, equal changes of several minions once. Exit code 0: "+
-			"nothing would change, 2: something would, 1: it cannot be said."),
+		flag("--plan", "Run states with test=True and show only what would change; a change that is the same on several minions is "+
+			"shown once. Exit code 0: nothing would change, 2: something would, 1: a state failed or a minion did not return."),
 	}}
 	if doctor {
-		g.Options = append(g.Options, flag("--doctor", "Examine this host, say what keeps its minion from working, and end."))
+		g.Options = append(g.Options, flag("--doctor", "Examine this host, report what prevents its minion from working, and exit."))
 	}
 	return g
 }

@@ -335,7 +335,7 @@ func (c *Cache) Delete(id string) error {
 		defer cancel()
 		for _, f := range []string{dataFile, mineFile} {
 			if _, err := c.db.SetDatum(ctx, f, id, nil, -1); err != nil {
-				return fmt.Errorf("cannot forget minion %q: %w", id, err)
+				return fmt.Errorf("cannot remove minion %q: %w", id, err)
 			}
 		}
 		return nil
@@ -353,7 +353,7 @@ func (c *Cache) Delete(id string) error {
 	}
 	for _, name := range names {
 		if err := c.dir.Remove(name); err != nil {
-			return fmt.Errorf("cannot forget minion %q: %w", id, err)
+			return fmt.Errorf("cannot remove minion %q: %w", id, err)
 		}
 	}
 	// The directory remains if it contains files that the minion pushed (cp.push), because those are the

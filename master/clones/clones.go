@@ -365,7 +365,7 @@ func (g *Guard) several(ctx context.Context, c Clone) {
 		first, err = g.notes.Add(ctx, c.ID, b)
 	}
 	if err != nil {
-		g.log.Error("Cannot note that hosts share an id", "minion", c.ID, "err", err)
+		g.log.Error("Cannot record that hosts share an id", "minion", c.ID, "err", err)
 	}
 	known := err == nil && !first
 	if known {
@@ -388,7 +388,7 @@ func (g *Guard) one(ctx context.Context, id string) {
 		return
 	}
 	g.Forget(ctx, id)
-	g.log.Info("One host alone uses the id again", "minion", id)
+	g.log.Info("Only one host uses the id now", "minion", id)
 	g.events.Publish("brine/clone/"+id, map[string]any{"id": id, "cloned": false})
 }
 
@@ -400,7 +400,7 @@ func (g *Guard) Forget(ctx context.Context, id string) {
 	delete(g.known, id)
 	g.mu.Unlock()
 	if err := g.notes.Drop(ctx, id); err != nil && ctx.Err() == nil {
-		g.log.Warn("Cannot forget that hosts shared an id", "minion", id, "err", err)
+		g.log.Warn("Cannot remove the record of a shared id", "minion", id, "err", err)
 	}
 }
 

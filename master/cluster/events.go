@@ -37,7 +37,7 @@ func (s *Several) relayEvents(ctx context.Context) {
 				missed += e.Missed
 			} else if b, err := payload.MarshalBin(
 				map[string]any{"tag": e.Tag, "data": e.Data}); err != nil {
-				s.opts.Log.Warn("Event cannot be told to other masters", "tag", e.Tag, "err", err)
+				s.opts.Log.Warn("Cannot send event to other masters", "tag", e.Tag, "err", err)
 				missed++
 			} else {
 				list = append(list, store.Message{From: s.name, Kind: tellEvent, Body: b})
@@ -50,13 +50,13 @@ func (s *Several) relayEvents(ctx context.Context) {
 			}
 		}
 		if missed > 0 {
-			s.opts.Log.Warn("Events were not told to other masters", "events", missed)
+			s.opts.Log.Warn("Events were not sent to other masters", "events", missed)
 			if b, err := payload.MarshalBin(map[string]any{"missed": int64(missed)}); err == nil {
 				list = append(list, store.Message{From: s.name, Kind: tellEvent, Body: b})
 			}
 		}
 		if err := s.db.Tell(ctx, list...); err != nil && ctx.Err() == nil {
-			s.opts.Log.Warn("Events were not told to other masters", "events", len(list),
+			s.opts.Log.Warn("Events were not sent to other masters", "events", len(list),
 				"err", err)
 			missed += len(list)
 			continue

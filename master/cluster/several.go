@@ -125,7 +125,7 @@ func (s *Several) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := s.db.Follow(ctx, s.name, func(list []store.Message) { s.told(ctx, list) })
 		if err != nil && ctx.Err() == nil {
-			s.opts.Log.Error("Cannot hear other masters", "err", err)
+			s.opts.Log.Error("Cannot receive messages of other masters", "err", err)
 		}
 		select {
 		case <-time.After(followPause):
@@ -148,7 +148,7 @@ func (s *Several) beat(ctx context.Context) {
 		if s.listens() != s.listening || time.Since(last) >= heartbeat {
 			last = time.Now()
 			if err := s.beatOnce(ctx); err != nil && ctx.Err() == nil {
-				s.opts.Log.Warn("Cannot tell other masters of this one", "err", err)
+				s.opts.Log.Warn("Cannot renew this master's lease", "err", err)
 			}
 		}
 		select {
@@ -158,7 +158,7 @@ func (s *Several) beat(ctx context.Context) {
 			defer cancel()
 			for _, prefix := range []string{leaseMaster, leaseListens} {
 				if err := s.db.Release(ctx, prefix+s.name, s.name); err != nil {
-					s.opts.Log.Warn("Cannot take leave of other masters", "err", err)
+					s.opts.Log.Warn("Cannot release this master's lease", "err", err)
 				}
 			}
 			return
@@ -306,7 +306,7 @@ func (s *Several) Maintain(ctx context.Context, now time.Time) (mine bool) {
 		err = s.opts.Vault.RenewSessions(ctx, now, s.opts.Session)
 	}
 	if err != nil && ctx.Err() == nil {
-		s.opts.Log.Warn("Cannot look after what masters share", "err", err)
+		s.opts.Log.Warn("Cannot maintain the data that masters share", "err", err)
 	}
 	return mine
 }

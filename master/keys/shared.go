@@ -139,7 +139,7 @@ func (s *shared) dropChanged(since int64) error {
 	defer s.mu.Unlock()
 	s.check = nil
 	if err != nil {
-		return fmt.Errorf("cannot learn which keys have changed: %w", err)
+		return fmt.Errorf("cannot read which keys have changed: %w", err)
 	}
 	for _, body := range bodies {
 		c, err := unpackChange(body)
@@ -333,7 +333,7 @@ func (s *shared) stat(folder, id string) (stamp, error) {
 	return st, err
 }
 
-var errNoEdit = errors.New("keys of several masters are changed in one step only")
+var errNoEdit = errors.New("keys that masters share are changed in one step only")
 
 func (s *shared) write(string, string, []byte) error { return errNoEdit }
 

@@ -216,7 +216,7 @@ func (d *Deliverer) lookUpMarked(ctx context.Context, ms []marked, now time.Time
 		ids[i] = m.id
 	}
 	open, err := d.openDeliveries(ctx, ids)
-	d.logFailure(ctx, "Cannot look for orders", err)
+	d.logFailure(ctx, "Cannot read orders", err)
 	var review []store.Delivery
 	d.mu.Lock()
 	for _, m := range ms {
@@ -352,7 +352,7 @@ func (d *Deliverer) claimTogether(ctx context.Context, ids []string,
 	reads *orderReads) []store.Delivery {
 	open, err := d.openDeliveries(ctx, ids)
 	if err != nil {
-		d.logFailure(ctx, "Cannot look for orders", err)
+		d.logFailure(ctx, "Cannot read orders", err)
 		return nil
 	}
 	now := time.Now().UTC()

@@ -132,7 +132,7 @@ func (d *Deliverer) Ping(ctx context.Context, id string) {
 		return
 	}
 	_, err := d.opts.Wire.Probe(ctx, []string{id}, false)
-	d.logFailure(ctx, "Cannot ping a minion that asks for it", err)
+	d.logFailure(ctx, "Cannot ping a minion that requested it", err)
 }
 
 // Heard records an answer to something published.
@@ -269,7 +269,7 @@ func (d *Deliverer) sendProbes(ctx context.Context, now time.Time) time.Duration
 		slices.Sort(ids)
 		d.pace.published()
 		gone, err := d.opts.Wire.Probe(ctx, ids, here)
-		d.logFailure(ctx, "Cannot ask minions that are awaited", err)
+		d.logFailure(ctx, "Cannot query the awaited minions", err)
 		d.mu.Lock()
 		for _, id := range gone {
 			d.peers.enter(d.peers.of(id), idle) // it cannot listen; sign-in revives it

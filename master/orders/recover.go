@@ -37,7 +37,7 @@ func (d *Deliverer) scanDue(ctx context.Context) {
 	for {
 		now := time.Now().UTC()
 		list, err := d.q.Deliveries(ctx, store.DeliveryFilter{Due: now, Limit: scanBatch})
-		d.logFailure(ctx, "Cannot look for orders", err)
+		d.logFailure(ctx, "Cannot read orders", err)
 		ended := d.reviewDue(ctx, list)
 		if len(list) < scanBatch || ended == 0 || err != nil || ctx.Err() != nil || d.IsDraining() {
 			return
@@ -307,7 +307,7 @@ func (d *Deliverer) recoverJob(ctx context.Context, jid string,
 	ds []store.Delivery) (silent map[string]struct{}) {
 	rec, err := d.q.OrderOf(ctx, jid)
 	if err != nil {
-		d.logFailure(ctx, "Cannot look after order", err)
+		d.logFailure(ctx, "Cannot recover order", err)
 		return nil
 	}
 	begun := time.Now()
@@ -362,7 +362,7 @@ func (d *Deliverer) ReturnedLate(ctx context.Context, id string, load map[string
 		return
 	}
 	list, err := d.q.Deliveries(ctx, store.DeliveryFilter{JID: fields.Text(ret, "jid"), Minion: id})
-	d.logFailure(ctx, "Cannot look after order", err)
+	d.logFailure(ctx, "Cannot recover order", err)
 	for _, x := range list {
 		if x.State == store.Sent {
 			d.adoptReturn(ctx, x, ret)
@@ -404,7 +404,7 @@ func (d *Deliverer) unreturned(ctx context.Context, jid string,
 	}
 	rets, err := d.returnsOf(ctx, jid, ds)
 	if err != nil {
-		d.logFailure(ctx, "Cannot look after order", err)
+		d.logFailure(ctx, "Cannot recover order", err)
 		return nil
 	}
 	return slices.DeleteFunc(ds, func(x store.Delivery) bool {

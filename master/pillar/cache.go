@@ -91,7 +91,7 @@ func (c *Cache) Fetch(id, pillarenv string,
 		envs = nil
 	}
 	if err := c.writeMinion(id, putPillar(envs, pillarenv, made)); err != nil {
-		c.log.Warn("Cannot keep a pillar", "minion", id, "err", err)
+		c.log.Warn("Cannot cache a pillar", "minion", id, "err", err)
 	}
 	return made, nil
 }
@@ -182,7 +182,7 @@ func (c *Cache) readMinion(id string) (payload.OrderedMap, time.Time) {
 	} else {
 		var err error
 		if b, _, err = c.dir.Read(id, maxCached); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			c.log.Warn("Cannot read kept pillars", "minion", id, "err", err)
+			c.log.Warn("Cannot read cached pillars", "minion", id, "err", err)
 		}
 	}
 	if len(b) == 0 {

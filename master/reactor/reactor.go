@@ -182,7 +182,7 @@ func (r *Reactor) List() ([]Rule, error) {
 	}
 	rules, err := ParseRules(v)
 	if err != nil {
-		r.log.Warn("A part of the reactor map counts for nothing", "file", r.o.RuleFile, "err", err)
+		r.log.Warn("A part of the reactor map has no effect", "file", r.o.RuleFile, "err", err)
 	}
 	return rules, nil
 }

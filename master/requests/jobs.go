@@ -68,7 +68,7 @@ func (j *Jobs) Fetch(ctx context.Context, v protocol.Verified) (any, error) {
 	}
 	j.fetched.Put(x)
 	if _, meant := x.IDs[v.ID()]; !meant {
-		j.Log.Warn("Minion asks for a job of others", "minion", v.ID(), "jid", jid)
+		j.Log.Warn("Minion requests a job that is not for it", "minion", v.ID(), "jid", jid)
 		return map[string]any{}, nil
 	}
 	return x.Load, nil

@@ -136,7 +136,7 @@ func (p *Pillar) Drop(id string) {
 		return
 	}
 	if err := p.Kept.Clear(id); err != nil {
-		p.Log.Warn("Cannot forget a kept pillar", "minion", id, "err", err)
+		p.Log.Warn("Cannot remove a cached pillar", "minion", id, "err", err)
 	}
 }
 

@@ -48,7 +48,7 @@ func newBackground() *background {
 // start runs f for a user in a goroutine of its own, or returns a 503 if too many are running.
 func (b *background) start(who string, f func(ctx context.Context)) error {
 	if !b.places.take(who, 1) {
-		return exchange.NewError(http.StatusServiceUnavailable, "Too many runs are going on")
+		return exchange.NewError(http.StatusServiceUnavailable, "Too many runs are in progress")
 	}
 	b.wg.Go(func() {
 		defer b.places.leave(who, 1)

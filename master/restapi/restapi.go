@@ -224,8 +224,8 @@ func (s *Server) health(w http.ResponseWriter, r *http.Request) {
 		if errors.Is(err, master.ErrNotServing) {
 			level = slog.LevelDebug // it is starting or stopping, and clients poll for that
 		}
-		s.o.Log.Log(r.Context(), level, "The master is not well", "err", err)
-		http.Error(w, "not well", http.StatusServiceUnavailable)
+		s.o.Log.Log(r.Context(), level, "The master is not healthy", "err", err)
+		http.Error(w, "not healthy", http.StatusServiceUnavailable)
 		return
 	}
 	fmt.Fprintln(w, "ok")

@@ -59,11 +59,11 @@ func (k *Keeper) keepWithin(ctx context.Context, b Bounded) {
 	jobs, bytes, err := b.Size(ctx)
 	for keep := jobs; err == nil && bytes > limit; _, bytes, err = b.Size(ctx) {
 		if keep <= 1 { // the rest is unfinished, or a single job
-			k.opts.Log.Warn("Jobs take more room than they may", "bytes", bytes, "limit", limit)
+			k.opts.Log.Warn("Stored jobs exceed max_jobs_size, and no more can be removed", "bytes", bytes, "limit", limit)
 			return
 		}
 		if keep == jobs {
-			k.opts.Log.Warn("The oldest jobs are forgotten: they take more than max_jobs_size",
+			k.opts.Log.Warn("Removing the oldest jobs: stored jobs exceed max_jobs_size",
 				"bytes", bytes, "limit", limit)
 		}
 		keep -= max(1, keep/10)
@@ -90,8 +90,8 @@ func (k *Keeper) keepNewest(ctx context.Context, b Bounded, keep int) error {
 // logForgotten logs how many jobs were removed, or the error.
 func (k *Keeper) logForgotten(ctx context.Context, what string, n int, err error) {
 	if err != nil && ctx.Err() == nil {
-		k.opts.Log.Warn("Cannot forget "+what, "err", err)
+		k.opts.Log.Warn("Cannot remove "+what, "err", err)
 	} else if n > 0 {
-		k.opts.Log.Debug("Forgot "+what, "jobs", n)
+		k.opts.Log.Debug("Removed "+what, "jobs", n)
 	}
 }

@@ -54,13 +54,13 @@ func TestKeeper(t *testing.T) {
 		log   string
 	}{
 		"no bounds":           {store.KeeperOptions{MaxBytes: -1}, shelf{room: 1}, false, 100, ""},
-		"so many":             {store.KeeperOptions{MaxJobs: 30, MaxBytes: -1}, shelf{}, false, 30, "Forgot the oldest jobs"},
+		"so many":             {store.KeeperOptions{MaxJobs: 30, MaxBytes: -1}, shelf{}, false, 30, "Removed the oldest jobs"},
 		"not ours":            {store.KeeperOptions{MaxJobs: 30, KeepJobs: time.Hour}, shelf{}, true, 100, ""},
-		"so large":            {store.KeeperOptions{MaxBytes: 500}, shelf{}, false, 49, "take more than max_jobs_size"},
-		"as large as it says": {store.KeeperOptions{}, shelf{room: 900}, false, 90, "take more than max_jobs_size"},
-		"some cannot go":      {store.KeeperOptions{MaxBytes: 100}, shelf{stuck: 20}, false, 21, "take more room than they may"},
-		"so old":              {store.KeeperOptions{KeepJobs: 40 * time.Minute, MaxBytes: -1}, shelf{}, false, 40, "Forgot old jobs"},
-		"fails":               {store.KeeperOptions{MaxJobs: 100, KeepJobs: 200 * time.Minute}, shelf{err: errors.New("no disk")}, false, 100, "Cannot forget"},
+		"so large":            {store.KeeperOptions{MaxBytes: 500}, shelf{}, false, 49, "stored jobs exceed max_jobs_size"},
+		"as large as it says": {store.KeeperOptions{}, shelf{room: 900}, false, 90, "stored jobs exceed max_jobs_size"},
+		"some cannot go":      {store.KeeperOptions{MaxBytes: 100}, shelf{stuck: 20}, false, 21, "no more can be removed"},
+		"so old":              {store.KeeperOptions{KeepJobs: 40 * time.Minute, MaxBytes: -1}, shelf{}, false, 40, "Removed old jobs"},
+		"fails":               {store.KeeperOptions{MaxJobs: 100, KeepJobs: 200 * time.Minute}, shelf{err: errors.New("no disk")}, false, 100, "Cannot remove"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var log testlog.Buffer

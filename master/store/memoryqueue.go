@@ -277,7 +277,7 @@ func (m *memory) DeleteMinion(_ context.Context, id string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if _, ok := m.queue.minions[id]; !ok {
-		return fmt.Errorf("cannot forget minion %q: %w", id, ErrNotFound)
+		return fmt.Errorf("cannot remove minion %q: %w", id, ErrNotFound)
 	}
 	delete(m.queue.minions, id)
 	return nil

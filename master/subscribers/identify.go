@@ -281,7 +281,7 @@ func (n *Identifier) ask(l *link, tenants []string) bool {
 	sent, err := n.prober.SealProbe(tenant, l.mark,
 		func(msg []byte) bool { return l.server.PublishTo(l.peer, msg) })
 	if err != nil {
-		n.log.Error("Cannot ask subscriber who it is", "peer", l.peer, "err", err)
+		n.log.Error("Cannot probe subscriber", "peer", l.peer, "err", err)
 		return true
 	}
 	return sent

@@ -290,7 +290,7 @@ func (s *Sender) parts(ctx context.Context, job map[string]any, topics []string)
 func (s *Sender) Dismiss() {
 	accepted, err := s.Keys.List(keys.Accepted)
 	if err != nil {
-		s.Log.Error("Cannot tell minions that their keys are gone", "err", err)
+		s.Log.Error("Cannot notify minions whose keys were deleted", "err", err)
 		return
 	}
 	var gone []string
@@ -309,7 +309,7 @@ func (s *Sender) Dismiss() {
 	job := map[string]any{"fun": "test.ping", "arg": []any{}, "tgt": []any{},
 		"tgt_type": target.TypeList, "ret": "", "jid": string(s.Clock.Next(time.Now()))}
 	if err := s.transmit(job, gone); err != nil {
-		s.Log.Debug("Cannot tell minions that their keys are gone", "err", err)
+		s.Log.Debug("Cannot notify minions whose keys were deleted", "err", err)
 	}
 }
 

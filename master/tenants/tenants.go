@@ -210,7 +210,7 @@ func (t *Registry) Guesses(ctx context.Context) []string {
 		return nil
 	}
 	if _, err := t.All(ctx); err != nil {
-		t.log.Error("Cannot read whose minions are", "err", err)
+		t.log.Error("Cannot read the tenants of minions", "err", err)
 		return nil
 	}
 	t.mu.Lock()

@@ -71,7 +71,7 @@ func (s *Server) userKey(dir *confined.Dir, name string) error {
 		}
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
-		s.Log.Warn("A damaged key file of a user is made again", "file", dir.Path()+"/"+file, "err",
+		s.Log.Warn("Recreating the damaged key file of a user", "file", dir.Path()+"/"+file, "err",
 			err)
 	}
 	key, err := crypt.NewKey()

@@ -124,14 +124,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == "/healthz" && r.Method == http.MethodGet:
 		if err := s.o.Master.Health(r.Context()); err != nil {
-			s.o.Log.Error("The master is not well", "err", err)
-			http.Error(w, "not well", http.StatusServiceUnavailable)
+			s.o.Log.Error("The master is not healthy", "err", err)
+			http.Error(w, "not healthy", http.StatusServiceUnavailable)
 			return
 		}
 		fmt.Fprintln(w, "ok")
 		return
 	case r.URL.Path != Path:
-		s.fail(w, r, &statusError{http.StatusNotFound, "There is nothing here"})
+		s.fail(w, r, &statusError{http.StatusNotFound, "Not found"})
 		return
 	case r.Method != http.MethodPost:
 		w.Header().Set("Allow", http.MethodPost)

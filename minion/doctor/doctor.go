@@ -176,7 +176,7 @@ func directories(o Options) []Line {
 		}
 		for _, dir := range c.Strings(option) {
 			if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-				list = append(list, Line{Warning, option, dir + " is no directory", "make it, or change the option " + option})
+				list = append(list, Line{Warning, option, dir + " is not a directory", "make it, or change the option " + option})
 			} else if wrong := writable(info); wrong != "" {
 				list = append(list, Line{Failure, option, dir + " " + wrong + ", and what is in it runs as the minion's user", "chmod go-w " + dir})
 			}
@@ -195,13 +195,13 @@ func directory(option, dir string) Line {
 			_, err = os.Stat(parent)
 		}
 		if !mayWrite(parent) {
-			return Line{Failure, option, dir + " is missing, and cannot be made in " + parent, "make the directory, or let the user of the minion write to " + parent}
+			return Line{Failure, option, dir + "is missing, and cannot be created in " + parent, "create the directory, or let the user of the minion write to " + parent}
 		}
-		return Line{OK, option, dir + " is missing; the minion makes it", ""}
+		return Line{OK, option, dir + "is missing; the minion creates it", ""}
 	case err != nil:
 		return Line{Failure, option, err.Error(), "let the user of the minion reach the directory"}
 	case !info.IsDir():
-		return Line{Failure, option, dir + " is no directory", "remove the file, or change the option " + option}
+		return Line{Failure, option, dir + " is not a directory", "remove the file, or change the option " + option}
 	case option == "pki_dir" && writable(info) != "":
 		return Line{Failure, option, dir + " " + writable(info), "chmod 700 " + dir}
 	case !mayWrite(dir):
@@ -235,7 +235,7 @@ func disk(o Options) []Line {
 		}
 		s, err := o.Space(dir)
 		if err != nil {
-			return append(list, Line{Warning, "disk", fmt.Sprintf("the room below %s is unknown: %v", dir, err), "look with df " + dir})
+			return append(list, Line{Warning, "disk", fmt.Sprintf("the free space below %s is unknown: %v", dir, err), "look with df " + dir})
 		}
 		if contains(seen, s) {
 			continue
@@ -264,7 +264,7 @@ func room(dir string, s Space) Line {
 	case s.Free < spaceNeeded:
 		return Line{Failure, "disk", "the disk is full: " + text, cure + dir}
 	case s.TotalFiles > 0 && s.FreeFiles == 0:
-		return Line{Failure, "disk", "no further file can be made below " + dir + ": its file system has no inodes left", "remove files: df -i " + dir}
+		return Line{Failure, "disk", "no more files can be created below " + dir + ": its file system has no inodes left", "remove files: df -i " + dir}
 	case s.Free < spaceWanted:
 		return Line{Warning, "disk", text, cure + dir}
 	}
@@ -291,7 +291,7 @@ func openFiles(o Options, pid int) Line {
 // clock compares this host's clock with the master's, with the times of the minion's own files, and checks the
 // kernel's state of synchronisation. at is the master's time when this host's time was here.
 func clock(o Options, at, here time.Time) Line {
-	const cure = "set the clock, and keep it in step with chrony or systemd-timesyncd"
+	const cure = "set the clock, and synchronise it with chrony or systemd-timesyncd"
 	now := o.Now()
 	for _, name := range []string{"minion.pem", "minion_master.pub"} {
 		path := filepath.Join(o.Config.String("pki_dir"), name)
@@ -308,7 +308,7 @@ func clock(o Options, at, here time.Time) Line {
 		compared = fmt.Sprintf("%s apart from the master's", skew.Abs().Round(time.Second))
 	}
 	if synced, known := o.Synced(); known && !synced {
-		return Line{Warning, "clock", "the kernel's clock is not kept in step; " + compared, cure}
+		return Line{Warning, "clock", "the kernel's clock is not synchronised; " + compared, cure}
 	}
 	return Line{OK, "clock", now.Format(time.DateTime) + ", " + compared, ""}
 }

@@ -91,7 +91,7 @@ func TestLines(t *testing.T) {
 		{"option", Warning, "mastr_port: 1\n", nil, "did you mean 'master_port'?"},
 		{"option", Warning, "master_port: [1]\n", nil, "master_port"},
 		{"pki_dir", Failure, "", func(o *Options) error { return os.Chmod(pki(o), 0o777) }, "mode 777"},
-		{"cachedir", Failure, "", func(o *Options) error { return os.WriteFile(o.Config.String("cachedir"), nil, 0o600) }, "is no directory"},
+		{"cachedir", Failure, "", func(o *Options) error { return os.WriteFile(o.Config.String("cachedir"), nil, 0o600) }, "is not a directory"},
 		{"module_dirs", Warning, "module_dirs: [/no/such]\n", nil, "/no/such"},
 		{"grains_dirs", Failure, "grains_dirs: [DIR/open]\n", func(o *Options) error {
 			dir := o.Config.Strings("grains_dirs")[0]
@@ -109,7 +109,7 @@ func TestLines(t *testing.T) {
 		{"descriptors", Warning, "", limit(256), "only 256 files"},
 		{"clock", Failure, "", func(o *Options) error { o.Now = func() time.Time { return at }; return nil }, "before"},
 		{"clock", Warning, "", answer(minion.SignInReport{Status: protocol.Accepted, Known: true, Time: at, At: at.Add(95 * time.Second)}), "by 1m35s"},
-		{"clock", Warning, "", func(o *Options) error { o.Synced = func() (bool, bool) { return false, true }; return nil }, "not kept in step"},
+		{"clock", Warning, "", func(o *Options) error { o.Synced = func() (bool, bool) { return false, true }; return nil }, "not synchronised"},
 		{"key", Failure, "", func(o *Options) error { return os.Chmod(filepath.Join(pki(o), "minion.pem"), 0o644) }, "others may read"},
 		{"key", Failure, "", func(o *Options) error {
 			o.SignIn = func(context.Context) (string, []minion.SignInReport, error) {

@@ -139,7 +139,7 @@ func (j *Journal) openFile() error {
 	if j.id == "" || err != nil { // the file is new, or damaged in the middle, so that jobs may be missing
 		j.id = rand.Text()
 		if _, err := j.appendRecord([]any{recBorn, j.id}); err != nil {
-			j.o.Log.Warn("The journal gets another name at the next start", "path", j.o.Path, "err", err)
+			j.o.Log.Warn("The journal gets another id at the next start", "path", j.o.Path, "err", err)
 		}
 	}
 	return nil

@@ -62,7 +62,7 @@ func Open(o Options) (*Store, error) {
 		return &Store{o}, nil
 	}
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("cannot make pki directory: %w", err)
+		return nil, fmt.Errorf("cannot create pki directory: %w", err)
 	}
 	s := &Store{o}
 	mode := fs.FileMode(0o700)
@@ -97,7 +97,7 @@ func (s *Store) checkFile(path string, want fs.FileMode) error {
 	if have&^want&0o077 == 0 || s.o.ReadOnly {
 		return nil
 	}
-	s.o.Log.Warn("Taking rights of others away", "path", path, "mode", fmt.Sprintf("%04o", have))
+	s.o.Log.Warn("Removing other users' access", "path", path, "mode", fmt.Sprintf("%04o", have))
 	if err := os.Chmod(path, have&(want|0o700)); err != nil {
 		return fmt.Errorf("cannot protect %q: %w", path, err)
 	}

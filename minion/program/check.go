@@ -45,14 +45,14 @@ func checkParser(c *saltcli.Console) *optparse.Parser {
 		optparse.Option{Names: []string{"--out", "--output"}, Dest: "output",
 			Help: "Print the report as text, or with \"json\" as JSON."},
 		optparse.Option{Names: []string{"--grains-file"}, Default: "",
-			Help: "Render with the grains of this YAML file over those of the host."},
+			Help: "Render with the grains of this YAML file, which override those of the host."},
 		optparse.Option{Names: []string{"--pillar-root"}, Default: "",
 			Help: "Take the pillar from this directory."},
 		optparse.Option{Names: []string{"--id"}, Default: "", Help: "Render for this minion id."})
 	return &optparse.Parser{Prog: "brine-minion check",
 		Usage: "%prog [options] [CONFIG_DIR | STATE_TREE ...]", Width: c.Width(), Options: options,
-		Description: "Reports what of a configuration and of state trees will not work. Exit " +
-			"code 0: fine, 1: not fine, 2: no check was possible."}
+		Description: "Reports everything in a configuration and in state trees that will not work " +
+			"with brine. Exit code 0: nothing, 1: something, 2: the check was not possible."}
 }
 
 // Check is the program "brine-minion check". It returns the exit code.

@@ -28,8 +28,8 @@ func Doctor(ctx context.Context, args []string, o Options) int {
 			Help: "Print the lines as text, or with \"json\" as JSON."})
 	parser := &optparse.Parser{Prog: "brine-minion doctor", Usage: "%prog [options]",
 		Width: c.Width(), Options: options,
-		Description: "Examines this host and says what keeps its minion from working. Exit code " +
-			"0: nothing does, 1: something does."}
+		Description: "Examines this host and reports what prevents its minion from working. Exit " +
+			"code 0: nothing, 1: something."}
 	v, err := parser.Parse(args)
 	if err != nil {
 		fmt.Fprint(c.Err, parser.ErrorText(err.Error()))

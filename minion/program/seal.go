@@ -72,7 +72,7 @@ func restrictor(s *policy.Seal, opts map[string]any, log *slog.Logger, level slo
 				"missing", strings.Join(report.Missing, " "))
 		// guard: seal TestSealNeedsTheKernel instead: errors.Is(err, confine.ErrUnsupported)
 		case errors.Is(err, confine.ErrUnsupported) && s.KernelOptional:
-			log.Warn("The seal holds in the registry only", "seal", s.Name, "kernel", report.Kernel,
+			log.Warn("Only the registry enforces the seal", "seal", s.Name, "kernel", report.Kernel,
 				"err", err)
 		case errors.Is(err, confine.ErrUnsupported):
 			return sealError(fmt.Errorf("cannot seal the minion: %w. To have the registry alone "+
@@ -180,11 +180,11 @@ func sealParser(c *saltcli.Console) *optparse.Parser {
 		optparse.Option{Names: []string{"-h", "--help"}, Kind: optparse.True,
 			Help: "Show this help."},
 		optparse.Option{Names: []string{"--check"}, Kind: optparse.True,
-			Help: "Print what the seal leaves of each function and state."})
+			Help: "Print how much of each function and state the seal allows."})
 	return &optparse.Parser{Prog: "brine-minion seal",
 		Usage: "%prog --check [-c CONFIG_DIR] [FILE]", Width: c.Width(), Options: options,
-		Description: "Shows what seal.yaml, or another file before it is put there, leaves of " +
-			"this minion. Exit code 0: fine, 1: the seal cannot be used, 2: there is none."}
+		Description: "Shows what this minion may still do under seal.yaml, or under FILE before " +
+			"you install it. Exit code 0: the seal is valid, 1: it cannot be used, 2: there is no seal."}
 }
 
 // Seal is the program "brine-minion seal". It returns the exit code.

@@ -24,7 +24,7 @@ func Verify(_ context.Context, args []string, o Options) int {
 			Help: "The file with the public keys. Default: release.pub in the configuration " +
 				"directory."},
 		optparse.Option{Names: []string{"--signature"}, Dest: "signature",
-			Help: "The file with the signature. Default: that of the file's name with .minisig."})
+			Help: "The file with the signature. Default: FILE.minisig."})
 	parser := &optparse.Parser{Prog: "brine-minion verify", Usage: "%prog [options] FILE...",
 		Width: c.Width(), Options: options,
 		Description: "Checks the signatures of files of a release against the keys that are " +

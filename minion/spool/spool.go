@@ -95,7 +95,7 @@ func Open(o Options) (*Spool, error) {
 	}
 	s := &Spool{o: o}
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("cannot make spool directory: %w", err)
+		return nil, fmt.Errorf("cannot create spool directory: %w", err)
 	}
 	list, err := os.ReadDir(o.Dir)
 	if err != nil {

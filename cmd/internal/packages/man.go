@@ -89,18 +89,18 @@ func overviewPage(side, ofBrine string, epoch int64) string {
 	fmt.Fprintf(&b, ".SH NAME\n%s \\- the Salt %s as one program\n", roffText(name), side)
 	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n%s\n", roffText(name),
 		`\fIcommand\fR [\fIoptions\fR] [\fIarguments\fR]`)
-	b.WriteString(".SH DESCRIPTION\nThe first word says which program it is. Links with the " +
-		"names of Salt's programs need no such word.\n")
+	b.WriteString(".SH DESCRIPTION\nThe first argument selects the program. A link with the name " +
+		"of one of Salt's programs needs no such argument.\n")
 	var also []string
 	for _, p := range programs[side] {
 		fmt.Fprintf(&b, ".TP\n.B %s\nSee\n.BR %s (1).\n", roffText(p.args[1]), roffText(p.name))
 		also = append(also, p.name)
 	}
 	if side == "minion" {
-		b.WriteString(".TP\n.B doctor\nReports what keeps the minion of this host from working, " +
-			"with the cure.\n")
+		b.WriteString(".TP\n.B doctor\nReports what prevents the minion of this host from working, " +
+			"and how to repair it.\n")
 	} else {
-		b.WriteString(".TP\n.B check\nReports what of a configuration will not work.\n" +
+		b.WriteString(".TP\n.B check\nLists everything in a configuration that will not work with brine.\n" +
 			".TP\n.B audit\nChecks the chain of an audit_log.\n.TP\n.B demo\nShows a master and " +
 			"three minions at work on this host.\n")
 	}

@@ -160,7 +160,7 @@ func (r *repo) runGit(ctx context.Context, args ...string) ([]byte, error) {
 		return nil, err
 	}
 	if out.over {
-		return nil, fmt.Errorf("git answers more than %d bytes", maxOutput)
+		return nil, fmt.Errorf("git printed more than %d bytes", maxOutput)
 	}
 	return out.Bytes(), nil
 }

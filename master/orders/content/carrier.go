@@ -91,7 +91,7 @@ func (c *Carrier) Store(ctx context.Context, tenant string, cargo Cargo,
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTime)
 		defer cancel()
 		if err := w.Drop(ctx); err != nil {
-			c.Log.Warn("Cannot forget what a refused order carries; that is tried again later", "err", err)
+			c.Log.Warn("Cannot remove the content of a refused order; will retry", "err", err)
 		}
 	}
 	if err = w.fill(ctx, cargo, spec); err == nil {
@@ -256,7 +256,7 @@ func (c *Carrier) Purge(ctx context.Context, now time.Time) {
 	c.purged = now
 	n, err := c.Contents.PurgeContents(ctx, now.Add(-2*UploadTime))
 	if err != nil && ctx.Err() == nil {
-		c.Log.Warn("Cannot forget what ended orders carried", "err", err)
+		c.Log.Warn("Cannot remove the content of ended orders", "err", err)
 	} else if n > 0 {
 		c.Log.Debug("Content without an order forgotten", "pieces", n)
 	}

@@ -203,7 +203,7 @@ func (d *Door) runRequest(ctx context.Context, v protocol.Verified) any {
 		d.Log.Error("Request failed", "minion", v.ID(), "fun", v.Cmd(), "err", err)
 		result = ""
 	case !known:
-		d.Log.Warn("Minion asks for a function that is not there", "minion", v.ID(),
+		d.Log.Warn("Minion requests an unknown function", "minion", v.ID(),
 			"fun", fmt.Sprintf("%.80q", v.Cmd()))
 		result = map[string]any{}
 	}

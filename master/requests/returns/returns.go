@@ -200,12 +200,12 @@ func (t *Taker) Take(ctx context.Context, v protocol.Verified) (any, error) {
 		}
 	}
 	if !first && !t.toldBefore(ctx, jid, v.ID()) {
-		t.Log.Info("Return was stored before this master started, and is told now",
+		t.Log.Info("Return was stored before this master started; its event is fired now",
 			"minion", v.ID(), "jid", jid)
 		first = true
 	}
 	if !first {
-		t.Log.Debug("Return came again", "minion", v.ID(), "jid", jid)
+		t.Log.Debug("Duplicate return", "minion", v.ID(), "jid", jid)
 		return nil, nil
 	}
 	t.tellReturn(ctx, jid, v.ID(), load, job.order)
@@ -225,7 +225,7 @@ func (t *Taker) toldBefore(ctx context.Context, jid, id string) bool {
 	}
 	list, err := db.ReturnsOf(ctx, jid, []string{id})
 	if err != nil {
-		t.Log.Warn("Return that came again cannot be found", "minion", id, "jid", jid, "err", err)
+		t.Log.Warn("Cannot find a duplicate return in the store", "minion", id, "jid", jid, "err", err)
 	}
 	if len(list) == 0 || !list[0].Received.Before(t.Started) {
 		return true
@@ -267,7 +267,7 @@ func (t *Taker) saveOwnJob(ctx context.Context, id string, load map[string]any,
 		}
 		saved = maps.Clone(saved)
 	}
-	return "", fmt.Errorf("cannot make a job id: %w", store.ErrExists)
+	return "", fmt.Errorf("cannot create a job id: %w", store.ErrExists)
 }
 
 // tellReturn publishes a return on the bus, and passes it to the run and the order that wait for it. order

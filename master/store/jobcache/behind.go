@@ -475,7 +475,7 @@ func (b *Behind) unmarkDone() bool {
 	}
 	for _, jid := range over {
 		if err := b.marks.Remove(jid); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			b.log.Error("Mark of a copied job stays", "jid", jid, "err", err)
+			b.log.Error("Cannot remove the mark of a copied job", "jid", jid, "err", err)
 		}
 	}
 	return failed

@@ -471,7 +471,7 @@ func (s *Store) Purge(_ context.Context, before time.Time) (int, error) {
 		return s.dir.RemoveAll(dir)
 	})
 	if err != nil {
-		return n, fmt.Errorf("cannot forget old jobs: %w", err)
+		return n, fmt.Errorf("cannot remove old jobs: %w", err)
 	}
 	return n, nil
 }

@@ -510,7 +510,7 @@ func (s *Store) DeleteMinion(ctx context.Context, id string) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("cannot forget minion %q: %w", id, err)
+		return fmt.Errorf("cannot remove minion %q: %w", id, err)
 	}
 	return nil
 }

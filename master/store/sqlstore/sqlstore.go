@@ -684,7 +684,7 @@ func (s *Store) Purge(ctx context.Context, before time.Time) (int, error) {
 		return err
 	})
 	if err != nil {
-		return 0, fmt.Errorf("cannot forget old jobs: %w", err)
+		return 0, fmt.Errorf("cannot remove old jobs: %w", err)
 	}
 	return int(n), nil
 }

@@ -56,7 +56,7 @@ class FakeMaster:
 
     def order(self, name, wait=0):
         if name not in self.orders:
-            raise brine.NotFound("GET /v1/jobs", 404, "There is none of this name")
+            raise brine.NotFound("GET /v1/jobs", 404, "There is no such order or minion")
         return self.orders[name]
 
     def cancel(self, name):
@@ -68,7 +68,7 @@ class FakeMaster:
 
     def minion(self, minion):
         if minion not in self.minions:
-            raise brine.NotFound("GET /v1/minions", 404, "There is none of this name")
+            raise brine.NotFound("GET /v1/minions", 404, "There is no such order or minion")
         return {"id": minion, "present": True}
 
     def revoke(self, minion):

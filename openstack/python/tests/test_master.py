@@ -74,9 +74,9 @@ class Requests(MasterCase):
         self.assertEqual(self.server.seen[1][1], "/v1/jobs?metadata.stack=s&after=x&limit=1000")
 
     def test_refusals(self):
-        self.answers((404, {"return": "There is none of this name"}), (409, {"return": "Another job has this id"}), (403, "<p>no</p>"))
+        self.answers((404, {"return": "There is no such order or minion"}), (409, {"return": "Another job has this id"}), (403, "<p>no</p>"))
         text = self.error(brine_openstack.NotFound, self.master.order, "a/b")
-        self.assertEqual(text, "the master refused GET /v1/jobs/a%2Fb: There is none of this name (HTTP 404)")
+        self.assertEqual(text, "the master refused GET /v1/jobs/a%2Fb: There is no such order or minion (HTTP 404)")
         self.error(brine_openstack.Conflict, self.master.place, "o", "m", "f")
         text = self.error(brine_openstack.Refused, self.master.minions)
         self.assertEqual(text, "the master refused GET /v1/minions: <p>no</p> (HTTP 403)")

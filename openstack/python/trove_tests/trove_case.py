@@ -70,7 +70,7 @@ class FakeMaster:
         self._up()
         self.asked.append(minion)
         if minion not in self.announced:
-            raise brine.NotFound("GET /v1/minions", 404, "There is none of this name")
+            raise brine.NotFound("GET /v1/minions", 404, "There is no such order or minion")
         return {"id": minion, "present": True, "grains": self.announced[minion].get("grains")}
 
     def minions(self):

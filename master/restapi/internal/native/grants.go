@@ -26,7 +26,7 @@ func (a *API) grantEvents(q *exchange.Request) (any, error) {
 	}
 	id := q.PathValue("mid")
 	if protocol.ValidID(id) != nil {
-		return nil, exchange.NewError(http.StatusNotFound, "There is none of this name")
+		return nil, exchange.NewError(http.StatusNotFound, "There is no such order or minion")
 	}
 	tags, err := v.GrantEvents(q.Context(), id, add, remove)
 	if err != nil {

@@ -18,7 +18,7 @@ func (a *API) keptEvents(q *exchange.Request) (any, error) {
 	}
 	id := q.PathValue("mid")
 	if protocol.ValidID(id) != nil {
-		return nil, exchange.NewError(http.StatusNotFound, "There is none of this name")
+		return nil, exchange.NewError(http.StatusNotFound, "There is no such order or minion")
 	}
 	list, err := v.KeptEvents(q.Context(), id, q.URL.Query().Get("tag"))
 	if err != nil {
@@ -44,7 +44,7 @@ func (a *API) forgetEvents(q *exchange.Request) (any, error) {
 	}
 	id := q.PathValue("mid")
 	if protocol.ValidID(id) != nil {
-		return nil, exchange.NewError(http.StatusNotFound, "There is none of this name")
+		return nil, exchange.NewError(http.StatusNotFound, "There is no such order or minion")
 	}
 	n, err := v.ForgetEvents(q.Context(), id, tag)
 	if err != nil {

@@ -114,7 +114,7 @@ func answerRefusal(err error) error {
 	answer := func(code int, text string) error { return exchange.NewError(code, text) }
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return answer(http.StatusNotFound, "There is none of this name")
+		return answer(http.StatusNotFound, "There is no such order or minion")
 	case errors.Is(err, master.ErrDenied):
 		return exchange.ErrRefused
 	case errors.Is(err, master.ErrOrderDiffers):
@@ -383,7 +383,7 @@ func (a *API) ordersOf(q *exchange.Request) (scope.View, string, error) {
 		return nil, "", answerRefusal(err)
 	}
 	if !a.mayLook(t, o) {
-		a.o.Log.Warn("Order of others is not shown", "user", t.Name, "eauth", t.EAuth, "order", id)
+		a.o.Log.Warn("An order of another user is not shown", "user", t.Name, "eauth", t.EAuth, "order", id)
 		return nil, "", answerRefusal(store.ErrNotFound)
 	}
 	return v, id, nil

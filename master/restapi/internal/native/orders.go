@@ -240,7 +240,7 @@ func orderFilter(q *exchange.Request) (f master.OrderFilter, limit int, err erro
 		switch {
 		case len(values) != 1:
 			err = exchange.NewError(http.StatusBadRequest,
-				fmt.Sprintf("%.80s stands there %d times", key, len(values)))
+				fmt.Sprintf("%.80s is given %d times", key, len(values)))
 		case isLabel && name != "":
 			f.Metadata[name] = values[0]
 		case key == "after":
