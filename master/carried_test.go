@@ -363,6 +363,14 @@ func TestBadContent(t *testing.T) {
 		{"broken", master.Order{ID: "a", FileStream: func(add func(string, io.Reader) error) error {
 			return add("x", io.MultiReader(strings.NewReader("part"), failing{broken}))
 		}}, broken.Error()},
+		{"ignored error", master.Order{ID: "a", FileStream: func(add func(string, io.Reader) error) error {
+			_ = add("../b", strings.NewReader("x"))
+			_ = add("b", strings.NewReader("x"))
+			return nil
+		}}, "is a path"},
+		{"nil reader", master.Order{ID: "a", FileStream: func(add func(string, io.Reader) error) error {
+			return add("x", nil)
+		}}, "its reader is nil"},
 		{"cut", master.Order{ID: "a", FileStream: func(add func(string, io.Reader) error) error {
 			return add("x", io.MultiReader(strings.NewReader("part"), failing{io.ErrUnexpectedEOF}))
 		}}, "unexpected EOF"},
@@ -392,6 +400,26 @@ func TestBadContent(t *testing.T) {
 	}
 	if out := cast(t, r, func() master.Order { o := carrying("a", "m"); return o }()); out.ID != "a" {
 		t.Error(out)
+	}
+}
+
+// TestFilesAfterFileStream checks that a file that comes after FileStream has returned is refused, and not lost.
+func TestFilesAfterFileStream(t *testing.T) {
+	r := serve(t, orderOptions())
+	var late func(string, io.Reader) error
+	o := master.Order{ID: "a", Job: master.Job{Fun: "test.ping", Tgt: []string{"m"}}}
+	o.FileStream = func(add func(string, io.Reader) error) error {
+		late = add
+		return add("in-time", strings.NewReader("x"))
+	}
+	if _, err := r.PlaceOrder(within(t), o); err != nil {
+		t.Fatal(err)
+	}
+	if err := late("late", strings.NewReader("x")); err == nil || !strings.Contains(err.Error(), "FileStream has returned") {
+		t.Error(err)
+	}
+	if o, err := r.Order(within(t), "a"); err != nil || !slices.Equal(o.FileNames, []string{"in-time"}) {
+		t.Error(o.FileNames, err)
 	}
 }
 

@@ -429,10 +429,10 @@ func (m *Master) AwaitReady(ctx context.Context) error {
 // errClosed is the cause for a master that was closed before Serve.
 var errClosed = errors.New("master was closed")
 
-// PublishAddr returns the address of the publish channel, once the master is ready.
+// PublishAddr returns the address of the publish channel, or nil before the master listens.
 func (m *Master) PublishAddr() net.Addr { return m.network.PublishAddr() }
 
-// RequestAddr returns the address of the request channel, once the master is ready.
+// RequestAddr returns the address of the request channel, or nil before the master listens.
 func (m *Master) RequestAddr() net.Addr { return m.network.RequestAddr() }
 
 // Keys returns the store of the minions' keys.

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/brine-salt/brine/master"
+	"github.com/brine-salt/brine/master/fileserver"
 	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/master/pillar"
 	"github.com/brine-salt/brine/protocol"
@@ -400,6 +401,9 @@ func TestOptionsThatCannotWork(t *testing.T) {
 		"mine":      {Minions: master.MinionOptions{MineGet: map[string][]string{".*": {"("}}}},
 		"hash":      {Files: master.FileOptions{HashType: "crc32"}},
 		"ignore":    {Files: master.FileOptions{IgnoreRegex: []string{"("}}},
+		"backend":   {Files: master.FileOptions{Backends: []fileserver.Backend{nil}}},
+		"interval":  {LoopInterval: -time.Second},
+		"transport": {Network: master.NetworkOptions{More: []master.Listener{{}}}},
 	} {
 		if m, err := master.New(o); err == nil {
 			m.Close()

@@ -406,6 +406,19 @@ func (o Options) check() error {
 			return fmt.Errorf("hook %d has no Func", i+1)
 		}
 	}
+	for i, b := range o.Files.Backends {
+		if b == nil {
+			return fmt.Errorf("Files.Backends: backend %d is nil", i+1)
+		}
+	}
+	if o.LoopInterval < 0 {
+		return fmt.Errorf("LoopInterval %v is negative", o.LoopInterval)
+	}
+	for i, l := range o.Network.More {
+		if l.Listen == nil {
+			return fmt.Errorf("Network.More: transport %d has no Listen function", i+1)
+		}
+	}
 	if o.Files.Recv && o.CacheDir == "" {
 		return errors.New("Files.Recv needs a CacheDir")
 	}

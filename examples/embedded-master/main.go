@@ -112,17 +112,15 @@ func serve(ctx context.Context, known inventory, jobs string, o master.Options) 
 		return err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
+	var wg sync.WaitGroup
+	defer wg.Wait() // Serve has returned before the database is closed
 	defer cancel(nil)
-	go func() { cancel(m.Serve(ctx)) }() // a port that is taken ends the program
-	select {
-	case <-m.Ready():
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	wg.Go(func() { cancel(m.Serve(ctx)) })
+	if err := m.AwaitReady(ctx); err != nil { // for example, a port is in use
+		return err
 	}
 	fmt.Println("serving", len(known), "hosts")
 
-	var wg sync.WaitGroup
-	defer wg.Wait()
 	wg.Go(func() { watch(ctx, m) })
 	for id := range known {
 		wg.Go(func() { prepare(ctx, m, id) })

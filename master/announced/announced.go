@@ -11,10 +11,13 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
+	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/brine-salt/brine/master/bootstrap"
 	"github.com/brine-salt/brine/master/internal/fields"
@@ -111,11 +114,27 @@ func (b *Book) Ensure(ctx context.Context, s Spec, byTenant bool,
 	if err := protocol.ValidID(s.ID); err != nil {
 		return out, err
 	}
+	if strings.Contains(s.Tenant, "/") {
+		return out, fmt.Errorf("%.80q is not a valid tenant name: it contains a slash", s.Tenant)
+	}
 	if s.KeyPair && s.PublicKey != "" {
 		return out, errors.New("both KeyPair and PublicKey are set")
 	}
+	if s.TokenTTL < 0 {
+		return out, fmt.Errorf("TokenTTL %v is negative", s.TokenTTL)
+	}
 	if len(out.Masters) == 0 {
-		return out, errors.New("neither Masters nor Options.Advertise says where the master is")
+		return out, errors.New("neither Masters nor Network.Advertise says where the master is")
+	}
+	for _, address := range out.Masters {
+		if address == "" || strings.ContainsFunc(address, unicode.IsSpace) {
+			return out, fmt.Errorf("%.80q is not the address of a master", address)
+		}
+	}
+	for _, key := range []string{"master_port", "publish_port"} {
+		if port, _ := out.Conf()[key].(int); port < 0 {
+			return out, errors.New("the master's ports are not known before it listens: call AwaitReady first")
+		}
 	}
 	if s.PublicKey != "" {
 		if _, err := crypt.ParsePublicKey([]byte(s.PublicKey)); err != nil {

@@ -90,7 +90,11 @@ type Network struct {
 
 	o       Options
 	servers []transport.Server // set before the master is ready, unless it failed
+	addrs   atomic.Pointer[addresses]
 }
+
+// addresses are those of the first transport.
+type addresses struct{ publish, request net.Addr }
 
 // New returns a Network without connections and keys.
 func New() *Network {
@@ -124,6 +128,10 @@ func (n *Network) Listen(door Door, list ...Transport) error {
 		n.servers = append(n.servers, s)
 	}
 	n.Sender.Use(n.servers)
+	if len(n.servers) > 0 {
+		first := n.servers[0]
+		n.addrs.Store(&addresses{first.PublishAddr(), first.RequestAddr()})
+	}
 	return nil
 }
 
@@ -170,11 +178,21 @@ func (n *Network) Stop(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// PublishAddr returns the address of the first transport's publish channel, once it listens.
-func (n *Network) PublishAddr() net.Addr { return n.servers[0].PublishAddr() }
+// PublishAddr returns the address of the first transport's publish channel, or nil before it listens.
+func (n *Network) PublishAddr() net.Addr {
+	if p := n.addrs.Load(); p != nil {
+		return p.publish
+	}
+	return nil
+}
 
-// RequestAddr returns the address of the first transport's request channel, once it listens.
-func (n *Network) RequestAddr() net.Addr { return n.servers[0].RequestAddr() }
+// RequestAddr returns the address of the first transport's request channel, or nil before it listens.
+func (n *Network) RequestAddr() net.Addr {
+	if p := n.addrs.Load(); p != nil {
+		return p.request
+	}
+	return nil
+}
 
 // Named returns the number of minions whose publish connections are identified.
 func (n *Network) Named() int {

@@ -21,7 +21,7 @@ var (
 	// ErrExists means that a job id is taken.
 	ErrExists = errors.New("job id exists")
 	// ErrNotFound means that a job is not stored.
-	ErrNotFound = errors.New("job not found")
+	ErrNotFound = errors.New("not found")
 	// ErrTooLarge is wrapped if the database does not accept a value of this size.
 	ErrTooLarge = errors.New("more than the master's database accepts")
 	// ErrLost is wrapped if the database server was away for longer than the store waits for it.

@@ -48,17 +48,52 @@ func (p *program) call(ctx context.Context, c *modules.Call, f *function) (any, 
 	if err != nil {
 		return nil, err
 	}
-	cmd := modules.Command{Args: []string{p.path, "call", f.name}, Dir: "/", Timeout: f.timeout, Grace: grace, Limit: maxMessage, Stderr: log}
+	cmd := modules.Command{Args: []string{p.path, "call", f.name}, Dir: "/", Timeout: f.timeout, Grace: grace, Stderr: log}
 	if f.messages {
 		return p.talk(ctx, c, f, cmd, call, log)
 	}
 	cmd.Stdin = bytes.NewReader(call)
-	res, err := c.Cmd(ctx, cmd)
+	res, err := output(ctx, c.Cmd, cmd, maxMessage)
 	log.end()
 	if err := ended(res, err, f.timeout); err != nil {
 		return nil, err
 	}
 	return plainResult(c, res, log)
+}
+
+// runner starts a program and waits for it.
+type runner = func(context.Context, modules.Command) (modules.CommandResult, error)
+
+// output runs a program and keeps its standard output, at most limit bytes. A program that prints more is ended: it
+// would run on for nothing, and for ever if its output has no end.
+func output(ctx context.Context, run runner, cmd modules.Command, limit int) (modules.CommandResult, error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	out := bounded{limit: limit, full: stop}
+	cmd.Stdout = &out
+	res, err := run(ctx, cmd)
+	if out.over {
+		return res, modules.Errorf("the program printed more than %d bytes", limit)
+	}
+	res.Stdout = out.Bytes()
+	return res, err
+}
+
+// bounded is a buffer that calls full, and drops what comes, once it would have more than limit bytes.
+type bounded struct {
+	bytes.Buffer
+	limit int
+	over  bool
+	full  func()
+}
+
+// Write implements io.Writer.
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.over = b.over || b.Len()+len(p) > b.limit; b.over {
+		b.full()
+		return len(p), nil
+	}
+	return b.Buffer.Write(p)
 }
 
 // ended returns the error of a program that did not complete its work.
@@ -68,8 +103,6 @@ func ended(res modules.CommandResult, err error, timeout time.Duration) error {
 		return err
 	case res.TimedOut:
 		return &modules.ExitError{Code: 1, Err: modules.Errorf("Timed out after %s seconds", pytext.Str(seconds(timeout)))}
-	case res.Truncated:
-		return modules.Errorf("the program printed more than %d bytes", maxMessage)
 	}
 	return nil
 }

@@ -317,8 +317,8 @@ func (p *program) check() (identity, error) {
 
 func (p *program) describe(e *modules.Env) (*modules.Module, error) {
 	log := &logger{log: e.Logger(), attrs: []any{"module", p.name}}
-	res, err := e.Cmd(context.Background(), modules.Command{Args: []string{p.path, "describe"}, Dir: "/", Timeout: describeTimeout,
-		Grace: grace, Limit: maxDescription, Stderr: log})
+	res, err := output(context.Background(), e.Cmd, modules.Command{Args: []string{p.path, "describe"}, Dir: "/",
+		Timeout: describeTimeout, Grace: grace, Stderr: log}, maxDescription)
 	log.end()
 	switch {
 	case err != nil:
@@ -327,8 +327,6 @@ func (p *program) describe(e *modules.Env) (*modules.Module, error) {
 		return nil, fmt.Errorf("it did not describe itself within %v", describeTimeout)
 	case res.ExitCode != 0:
 		return nil, fmt.Errorf("describe ended with exit status %d%s", res.ExitCode, log.because())
-	case res.Truncated:
-		return nil, fmt.Errorf("its description is longer than %d bytes", maxDescription)
 	}
 	m, funs, err := parseDescription(res.Stdout, p.name)
 	if err != nil {

@@ -107,6 +107,7 @@ func TestPlainResults(t *testing.T) {
 		"missing": {`{"doc": "Do it.", "params": [{"name": "n"}]}`, `echo 1`, nil,
 			"Passed invalid arguments to m.f: f() missing 1 required positional argument: 'n'\nDo it.", 1},
 		"timeout": {`{"timeout": 0.05}`, `sleep 60`, nil, "ERROR: Timed out after 0.05 seconds", 1},
+		"endless": {`{}`, `yes`, nil, "ERROR: the program printed more than 16777216 bytes", 1},
 		"no such": {`{}`, ``, nil, nil, 0},
 	}
 	for name, c := range cases {

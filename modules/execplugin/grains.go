@@ -86,7 +86,7 @@ func (p *program) grains(ctx context.Context, c *modules.Call) (*pyobj.Dict, err
 		return nil, err
 	}
 	log := &logger{log: c.Logger(), attrs: []any{"grains", p.path}}
-	res, err := c.Cmd(ctx, modules.Command{Args: []string{p.path}, Dir: "/", Timeout: grainsTimeout, Grace: grace, Limit: maxGrains, Stderr: log})
+	res, err := output(ctx, c.Cmd, modules.Command{Args: []string{p.path}, Dir: "/", Timeout: grainsTimeout, Grace: grace, Stderr: log}, maxGrains)
 	log.end()
 	if err := ended(res, err, grainsTimeout); err != nil {
 		return nil, err

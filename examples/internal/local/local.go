@@ -21,10 +21,9 @@ func Serve(ctx context.Context, m *master.Master) (stop func() error, err error)
 	ctx, cancel := context.WithCancel(ctx)
 	served := make(chan error, 1)
 	go func() { served <- m.Serve(ctx) }()
-	select {
-	case <-m.Ready():
-	case err := <-served:
+	if err := m.AwaitReady(ctx); err != nil { // for example, a port is in use
 		cancel()
+		<-served
 		return nil, err
 	}
 	return func() error {

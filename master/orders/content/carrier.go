@@ -1,6 +1,7 @@
 package content
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/brine-salt/brine/master/fileserver"
@@ -130,7 +132,33 @@ func (w *Writer) fill(ctx context.Context, c Cargo, spec map[string]any) error {
 	if c.Stream == nil {
 		return nil
 	}
-	return c.Stream(func(name string, content io.Reader) error { return w.AddFile(ctx, name, content) })
+	return w.fillFrom(ctx, c.Stream)
+}
+
+// errLate is for a call of add after the function that received it has returned.
+var errLate = errors.New("cannot add a file: FileStream has returned")
+
+// fillFrom adds the files of a stream. An error of add counts even if the stream ignores it: otherwise the order
+// would be placed without this file.
+func (w *Writer) fillFrom(ctx context.Context, stream func(func(string, io.Reader) error) error) error {
+	var mu sync.Mutex // add may be called by other goroutines of the program, and too late
+	var failed error
+	ended := false
+	err := stream(func(name string, content io.Reader) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if ended {
+			return errLate
+		}
+		if failed == nil {
+			failed = w.AddFile(ctx, name, content)
+		}
+		return failed
+	})
+	mu.Lock()
+	defer mu.Unlock()
+	ended = true
+	return cmp.Or(err, failed)
 }
 
 // travelled returns a map after packing and unpacking. That form is what minions receive, and what orders are

@@ -97,6 +97,9 @@ func (w *Writer) AddFile(ctx context.Context, name string, content io.Reader) er
 	if err := CheckName(name); err != nil {
 		return err
 	}
+	if content == nil {
+		return bad("file %q has no content: its reader is nil", name)
+	}
 	if len(w.header.Files) >= w.limits.Files {
 		return bad("an order may have %d files, not more", w.limits.Files)
 	}
