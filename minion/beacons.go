@@ -33,7 +33,7 @@ func (m *Minion) beaconHost(ctx context.Context) *beacon.Host {
 	e := m.jobEnvironment(ctx, l, nil)
 	refuse := func(ctx context.Context,
 		fun string) error {
-		return m.dispatch.refuseFunction(ctx, l, fun)
+		return m.dispatch.refuseFunction(ctx, l, nil, fun)
 	}
 	return &beacon.Host{Env: e, Refuse: refuse,
 		Exec: func(ctx context.Context, fun string, args []any, kwargs map[string]any) (any,

@@ -18,7 +18,7 @@ type dispatcher struct{ m *Minion }
 func (d *dispatcher) runFunction(ctx context.Context, e *modules.Env, j *job,
 	i int) modules.Result {
 	fun := j.Fun[i]
-	if err := d.refuseFunction(ctx, j.link, fun); err != nil {
+	if err := d.refuseFunction(ctx, j.link, j, fun); err != nil {
 		return failedResult(fun, err)
 	}
 	s := d.m.settings()
@@ -41,9 +41,10 @@ func (d *dispatcher) runFunction(ctx context.Context, e *modules.Env, j *job,
 
 // refuseFunction returns the reason why others may not call a function, or nil. The minion's own configuration
 // decides the policy, and no master can change it. Functions that fun calls are checked again, at each call.
-func (d *dispatcher) refuseFunction(ctx context.Context, l *link, fun string) error {
+// j is the job that calls the function, or nil.
+func (d *dispatcher) refuseFunction(ctx context.Context, l *link, j *job, fun string) error {
 	if err := d.m.settings().policy.Refuse(modules.Execution, fun); err != nil {
-		d.m.noteRefusal(l, nil, fun, err)
+		d.m.noteRefusal(l, j, fun, err)
 		return err
 	}
 	return d.checkBlackout(ctx, l, fun)

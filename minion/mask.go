@@ -187,7 +187,8 @@ func (d *dispatcher) compiledDefs(fun string) (defs []*modules.Def) {
 // it falls back to compiledDefs.
 func (d *dispatcher) declaredDefs(e *modules.Env, j *job) func(fun string) []*modules.Def {
 	return func(fun string) []*modules.Def {
-		if d.refuseFunction(j.ctx, j.link, fun) != nil {
+		if d.m.settings().policy.Refuse(modules.Execution, fun) != nil ||
+			d.checkBlackout(j.ctx, j.link, fun) != nil {
 			return d.compiledDefs(fun)
 		}
 		if def, err := d.m.o.Registry.Lookup(fun, e); err == nil {

@@ -208,7 +208,7 @@ func (m *Minion) callScheduled(j *job, args []any, keywords any) (modules.Result
 		return failedResult(fun,
 			fmt.Errorf("kwargs is %s, not a dictionary", modules.TypeName(keywords))), 1
 	}
-	if err := m.dispatch.refuseFunction(j.ctx, j.link, fun); err != nil {
+	if err := m.dispatch.refuseFunction(j.ctx, j.link, j, fun); err != nil {
 		return failedResult(fun, err), 1
 	}
 	env := m.jobEnvironment(j.ctx, j.link, j)

@@ -97,6 +97,32 @@ func TestSealHoldsHoweverDeep(t *testing.T) {
 	}
 }
 
+// TestRefusalsAreToldOnce: a refused call is one line in the log and one event, with the job's id, whether its function
+// or its arguments are refused.
+func TestRefusalsAreToldOnce(t *testing.T) {
+	bubble(t, func(t *testing.T, n *mem.Network) {
+		f := newFake(t, n, "one:4506")
+		r := newRig(t, n, nil)
+		r.mods = []*modules.Module{(&canary{}).module()}
+		r.o.Seal = testSeal(t, "functions: [test.*, {cmd.run: {cmd: [never]}}]")
+		r.start()
+		r.until(Connected)
+		f.subscribed(1)
+		for i, fun := range []string{"cmd.shell", "cmd.run"} {
+			told := func(m map[string]any) bool {
+				data, _ := m["data"].(map[string]any)
+				return isEvent(refusedTag)(m) && data["fun"] == fun && data["jid"] == jidAt(i+1)
+			}
+			ask(f, i+1, fun, "id")
+			f.await("the event of "+fun, told)
+			synctest.Wait()
+			if logged, events := r.log.times("The seal refused a call"), f.count(isEvent(refusedTag)); logged != i+1 || events != i+1 || f.count(told) != 1 {
+				t.Errorf("after %s there are %d lines and %d events, not %d", fun, logged, events, i+1)
+			}
+		}
+	})
+}
+
 // checkRefusals: at least n refused calls are in the log and were told to the master.
 func checkRefusals(t *testing.T, f *fakeMaster, r *rig, n int) {
 	t.Helper()

@@ -53,6 +53,24 @@ while now=$(cat /run/salt-%[1]s.pid); [ "$n" -lt 600 ] && { [ "$now" = "$last" ]
 r status
 `
 
+// dead ends the program and its supervisor, and has the id of another process in their files. That process is not the
+// service, and gets no signal.
+const dead = `kill -9 $(cat /run/supervise-salt-%[1]s.pid 2>/dev/null) $last
+while [ -e /proc/$last/exe ]; do sleep 0.1; done
+sleep 1000 &
+other=$!
+echo $other >/run/salt-%[1]s.pid
+[ ! -e /run/supervise-salt-%[1]s.pid ] || echo $other >/run/supervise-salt-%[1]s.pid
+r status; r reload; r stop
+kill $other && echo "the other process runs"
+r status; r start; r status
+`
+
+// orphan ends the supervisor alone.
+const orphan = `kill -9 $(cat /run/supervise-salt-%[1]s.pid)
+r status; r restart; r status
+`
+
 // crashes ends the program when its configuration is damaged. The supervisor tries five times, and gives up.
 const crashes = `echo "$good" >/etc/salt/%[1]s
 r start
@@ -65,7 +83,7 @@ r status
 
 // stale has the id of another process in the pid file when the configuration is damaged.
 const stale = `echo $$ >/run/salt-%[1]s.pid
-r start
+r status; r start
 grep -q /etc/salt/%[1]s /root/said && echo "start says why"
 `
 
@@ -105,8 +123,9 @@ mv /root/said /root/done
 
 // TestInitScripts starts, reloads, restarts and stops the services with the scripts for sysv and OpenRC, in a Debian
 // 12 without systemd, in its own namespaces. The pid file is correct after each command, and an invalid configuration
-// is an error, also if the pid file names another process. The supervisor of OpenRC starts a program again that has ended; so does sysvinit, if its
-// inittab names the program. The master runs as the user salt.
+// is an error, also if the pid file names another process. Such a process is not taken for the service. The supervisor
+// of OpenRC starts a program again that has ended; so does sysvinit, if its inittab names the program. The master runs
+// as the user salt.
 func TestInitScripts(t *testing.T) {
 	prereq.Root(t)
 	tools(t, "mmdebstrap", "unshare")
@@ -130,12 +149,13 @@ func TestInitScripts(t *testing.T) {
 				write(t, filepath.Join(root, "etc/conf.d/salt-"+name), 0o644, "rc_need=\"!net\"\n")
 				want := []string{"status 3 none", "start 0 new", "status 0 same", "reload 0 same", "restart 0 new", "status 0 same"}
 				end := []string{"stop 0 none", "status 3 none", "reload 1 none", "start 1 none", "start says why", "status 3 none"}
-				running, last := "", fmt.Sprintf(byHand, name)
+				running, last := fmt.Sprintf(dead, name), fmt.Sprintf(byHand, name)
+				want = append(want, "status 1 none", "reload 1 none", "stop 0 none", "the other process runs", "status 3 none", "start 0 new", "status 0 same")
 				hand := []string{"start 0 same", "start 0 new", "stop 0 none"}
 				if kind == "openrc" {
-					running, last = fmt.Sprintf(crash, name), fmt.Sprintf(stale, name)+fmt.Sprintf(crashes, name)+last
-					want = append(want, "status 0 new")
-					end = append(end, "start 1 none", "start says why", "start 0 new", "status 3 none")
+					running, last = running+fmt.Sprintf(crash+orphan, name), fmt.Sprintf(stale, name)+fmt.Sprintf(crashes, name)+last
+					want = append(want, "status 0 new", "status 64 same", "restart 0 new", "status 0 same")
+					end = append(end, "status 1 none", "start 1 none", "start says why", "start 0 new", "status 3 none")
 					hand = []string{"start 1 same", "start says which", "start 0 new", "stop 0 none"}
 				}
 				want = slices.Concat(want, end, hand)
