@@ -330,7 +330,7 @@ func (c *caller) showError(ctx context.Context, fun string, res modules.Result) 
 		return exitAbsent, true
 	case errors.As(res.Err, &missing):
 		fmt.Fprintf(c.Err, "Command required for '%s' not found: %s\n", fun, missing)
-	case errors.As(res.Err, &exec):
+	case errors.As(res.Err, &exec), modules.IsRefused(res.Err):
 		fmt.Fprintf(c.Err, "Error running '%s': %s\n", fun, res.Err)
 	case errors.As(res.Err, &usage) && usage.Early:
 		fmt.Fprintln(c.Err, res.Err)

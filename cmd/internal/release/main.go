@@ -66,7 +66,16 @@ func main() {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
 	}
-	fmt.Printf("%s is signed with the key %s\n", r.out, s.id())
+	fmt.Print(done(r.out, s))
+}
+
+// done returns what the command prints at the end: the release, and the file of the public key, which hosts pin.
+func done(out string, s *signer) string {
+	public, err := s.public.MarshalText()
+	if err != nil {
+		panic(err) // it has a fixed form
+	}
+	return fmt.Sprintf("%s is signed with the key\n%s\n", out, public)
 }
 
 // make writes the release. If it fails it removes what it has written.

@@ -176,10 +176,11 @@ func TestSign(t *testing.T) {
 	for kind, s := range map[string]*signer{"file": file, "agent": agentKey(t)} {
 		dir := t.TempDir()
 		name := write(t, dir+"/brine.deb", "content")
-		text, _ := s.public.MarshalText()
-		keys, err := signed.ReadKeys(write(t, dir+"/keys", string(text)))
-		if err != nil {
-			t.Fatal(err)
+		// The command ends with the key, as hosts pin it.
+		says, pinned, _ := strings.Cut(done("bin/release/1.2.3", s), "\n")
+		keys, err := signed.ReadKeys(write(t, dir+"/keys", pinned))
+		if err != nil || says != "bin/release/1.2.3 is signed with the key" {
+			t.Fatal(says, err)
 		}
 		if err := s.signFile(name, 1700000000); err != nil {
 			t.Fatalf("%s: %v", kind, err)

@@ -4,6 +4,7 @@ package packages
 
 import (
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -39,6 +40,32 @@ func TestDebSealed(t *testing.T) {
 		!strings.Contains(out, "test.ping: allowed") || !strings.Contains(out, "cmd.run: ") {
 		t.Errorf("the check of the page's example says\n%s", out)
 	}
+	restart := func() {
+		t.Helper()
+		h.sh("systemctl restart salt-minion")
+		m.awaitPing(t, "sealed")
+	}
+	answers := func(want string, call ...string) {
+		t.Helper()
+		if v, err := m.call(t, "sealed", call...); !strings.Contains(fmt.Sprint(v, err), want) {
+			t.Errorf("%v: %v %v, not %q", call, v, err, want)
+		}
+	}
+	// Under the example a master can do what the page says.
+	write(t, filepath.Join(m.dir, "srv/salt/app/conf"), 0o644, "of the master\n")
+	write(t, filepath.Join(m.dir, "srv/salt/app/init.sls"), 0o644, "/srv/app/conf:\n  file.managed:\n    - source: salt://app/conf\n")
+	h.sh("mkdir -p /srv/app /var/log/app; echo logged >/var/log/app/x.log; cp /root/example.yaml /etc/salt/seal.yaml")
+	restart()
+	answers("logged", "file.read", "/var/log/app/x.log")
+	answers(`seal.yaml:7: path may not be "/etc/passwd"`, "file.read", "/etc/passwd")
+	answers("Filesystem", "cmd.run", "df -h", "python_shell=False")
+	answers("load average", "cmd.run", "uptime", "python_shell=False")
+	answers(`python_shell may not be ""`, "cmd.run", "df -h")
+	answers("File /srv/app/conf updated", "state.apply", "app")
+	h.want("of the master", "cat /srv/app/conf")
+	answers("is in the correct state", "state.apply", "app")
+	h.sh("rm /etc/salt/seal.yaml")
+	restart()
 
 	refuses := func(what string) {
 		t.Helper()
@@ -69,7 +96,7 @@ func TestDebSealed(t *testing.T) {
 		t.Fatalf("the check does not name the kernel:\n%s", out)
 	}
 	refuses("with its seal")
-	if out, err := h.Guest.Run(t.Context(), "salt-call", "--local", "cmd.run", "id"); !strings.Contains(out, "the policy of this minion does not allow cmd.run") || strings.Contains(out, "uid=0") {
+	if out, err := h.Guest.Run(t.Context(), "salt-call", "--local", "cmd.run", "id"); !strings.Contains(out, "\nError running 'cmd.run': the policy of this minion does not allow cmd.run") || strings.Contains(out, "uid=0") {
 		t.Errorf("salt-call: %v %s", err, out)
 	}
 	line := strings.TrimSpace(h.sh("grep 'The seal holds' /var/log/salt/minion"))
