@@ -155,7 +155,7 @@ func TestInitScripts(t *testing.T) {
 				if kind == "openrc" {
 					running, last = running+fmt.Sprintf(crash+orphan, name), fmt.Sprintf(stale, name)+fmt.Sprintf(crashes, name)+last
 					want = append(want, "status 0 new", "status 64 same", "restart 0 new", "status 0 same")
-					end = append(end, "status 1 none", "start 1 none", "start says why", "start 0 new", "status 3 none")
+					end = append(end, "status 1 none", "start 1 none", "start says why", "start 0 new", "status 1 none")
 					hand = []string{"start 1 same", "start says which", "start 0 new", "stop 0 none"}
 				}
 				want = slices.Concat(want, end, hand)
