@@ -29,6 +29,8 @@ type options struct {
 	calledByJob bool
 	// outside means that user and group belong to a root directory below this host's, not to this host.
 	outside bool
+	// rendered means that the template engine has expanded what it is for, a script. The command stays as it is.
+	rendered bool
 }
 
 func readOptions(c *modules.Call) (*options, error) {
@@ -122,7 +124,7 @@ func (o *options) dir() string {
 // render expands the command and the directory with the template engine that was asked for.
 func (o *options) render(ctx context.Context, cwd string) (string, error) {
 	engine := o.value("template")
-	if !pytext.Truth(engine) {
+	if o.rendered || !pytext.Truth(engine) {
 		return cwd, nil
 	}
 	name := pytext.Str(engine)
@@ -133,13 +135,8 @@ func (o *options) render(ctx context.Context, cwd string) (string, error) {
 		v, _ := o.c.InOrder("pillar")
 		override, _ = v.(*pyobj.Dict)
 	}
-	if o.c.FreshPillar != nil && (override != nil || o.value("pillarenv") != nil) {
-		pillar, err := o.c.FreshPillar(ctx, o.saltenv(), o.text("pillarenv"), override)
-		if err != nil {
-			return "", err
-		}
-		pillar.Update(override)
-		vars["pillar"] = pillar
+	if err := o.addPillar(ctx, vars, override); err != nil {
+		return "", err
 	}
 	for _, target := range []*any{&o.cmd, new(any)} {
 		text := cwd
@@ -160,6 +157,21 @@ func (o *options) render(ctx context.Context, cwd string) (string, error) {
 		}
 	}
 	return cwd, nil
+}
+
+// addPillar adds the pillar of the environment pillarenv, with override in it, to the variables of a template if the call
+// names one of the two.
+func (o *options) addPillar(ctx context.Context, vars map[string]any, override *pyobj.Dict) error {
+	if o.c.FreshPillar == nil || override == nil && o.value("pillarenv") == nil {
+		return nil
+	}
+	pillar, err := o.c.FreshPillar(ctx, o.saltenv(), o.text("pillarenv"), override)
+	if err != nil {
+		return err
+	}
+	pillar.Update(override)
+	vars["pillar"] = pillar
+	return nil
 }
 
 func (o *options) saltenv() string {

@@ -14,6 +14,7 @@ import (
 	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/internal/python/shlex"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 func script(ctx context.Context, c *modules.Call) (any, error) { return runScript(ctx, c) }
@@ -129,23 +130,44 @@ func (o *options) fetch(ctx context.Context, source string) (string, error) {
 	}
 	defer src.Close()
 	var text io.Reader = src
-	engine := o.value("template")
-	if pytext.Truth(engine) {
-		b, err := io.ReadAll(io.LimitReader(src, maxTemplate))
-		if err != nil {
-			return "", modules.OSError(err)
-		}
-		out, err := o.c.Render(ctx, pytext.Str(engine), string(b), map[string]any{"saltenv": o.saltenv(), "source": source})
+	if engine := o.value("template"); pytext.Truth(engine) {
+		out, err := o.renderScript(ctx, pytext.Str(engine), src)
 		if errors.Is(err, modules.ErrEngine) {
-			return "", modules.Errorf("Attempted to render file paths with unavailable engine %s", pytext.Str(engine))
+			o.c.Logger().Error("cmd.script: there is no such template engine", "source", source, "engine", pytext.Str(engine))
+			return "", nil
 		}
 		if err != nil {
-			return "", modules.Errorf("%s", err)
+			return "", err
 		}
 		text = strings.NewReader(out)
 	}
+	o.rendered = true
 	name, _, _ := strings.Cut(source, "?")
 	return copyTemp(text, scriptDir(o.text("cwd"), o.text("runas")), path.Ext(name))
+}
+
+// renderScript expands a script. The template sees the keyword arguments of the call, and first of all those in context.
+func (o *options) renderScript(ctx context.Context, engine string, src io.Reader) (string, error) {
+	text, err := io.ReadAll(io.LimitReader(src, maxTemplate))
+	if err != nil {
+		return "", modules.OSError(err)
+	}
+	vars := map[string]any{"saltenv": o.saltenv()}
+	for k := range o.c.Keywords {
+		vars[k], _ = o.c.InOrder(k)
+	}
+	pillar, _ := vars["pillar"].(*pyobj.Dict)
+	if err := o.addPillar(ctx, vars, pillar); err != nil {
+		return "", err
+	}
+	context, _ := vars["context"].(*pyobj.Dict)
+	delete(vars, "context")
+	if context != nil {
+		for k, v := range context.All() {
+			vars[pytext.Str(k)] = v
+		}
+	}
+	return o.c.Render(ctx, engine, string(text), vars)
 }
 
 // cleanupScript runs a program and removes the file in $1 when it ended. Arguments: the file, the program, its arguments.

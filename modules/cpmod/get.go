@@ -277,7 +277,8 @@ func getTemplate(ctx context.Context, c *modules.Call) (any, error) {
 	}
 	out, err := f.render(ctx, engine, text.(string), c.Keywords)
 	if err != nil {
-		if errors.Is(err, modules.ErrEngine) || ctx.Err() != nil {
+		var broken *modules.RenderError // Salt raises it too; other errors it only logs
+		if errors.Is(err, modules.ErrEngine) || errors.As(err, &broken) || ctx.Err() != nil {
 			return nil, err
 		}
 		c.Logger().Error("Cannot render template", "file", redact(url), "err", err)

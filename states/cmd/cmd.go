@@ -9,6 +9,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 	"github.com/brine-salt/brine/states"
 )
 
@@ -293,7 +294,12 @@ func scriptWith(ctx context.Context, a args) (*states.Result, error) {
 		if pytext.Truth(v) && !ok {
 			return ret.As(states.False, "Invalidly-formatted '"+key+"' parameter. Must be formed as a dict.")
 		}
-		maps.Copy(names, m)
+		for k := range m { // in the order of the file, which a loop of the script shows
+			dict, _ := a.c.Low.Ordered(key).(*pyobj.Dict)
+			if names[k], ok = dict.Text(k); !ok {
+				names[k] = m[k]
+			}
+		}
 	}
 	kw := a.common("runas", "password", "env", "cwd", "template", "timeout", "output_loglevel", "hide_output", "use_vt", "success_retcodes",
 		"success_stdout", "success_stderr")
