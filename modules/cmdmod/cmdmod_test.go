@@ -170,6 +170,31 @@ func TestScriptIsRemoved(t *testing.T) {
 	}
 }
 
+// TestScriptTemplate: the template engine expands the script with the names of the call, and leaves the command alone.
+func TestScriptTemplate(t *testing.T) {
+	e := host(t)
+	script := filepath.Join(t.TempDir(), "s.sh")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\necho NAME of FILE\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cp := &modules.Module{Name: "cp", Funcs: []modules.Def{{Name: "cache_file",
+		Params: []modules.Param{{Name: "path"}, {Name: "saltenv"}},
+		Run:    func(context.Context, *modules.Call) (any, error) { return script, nil }}}}
+	e.Templates = func(_ context.Context, _ *modules.Call, t modules.Template) (any, error) {
+		name, _ := t.Vars["name"].(string)
+		file, _ := t.Vars["file"].(string)
+		return strings.NewReplacer("NAME", name, "FILE", file).Replace(t.Text), nil
+	}
+	for _, args := range []string{"", "one two"} {
+		res := modules.NewRegistry(Module, cp).Run(t.Context(), e, modules.Request{Fun: "cmd.script", Args: []any{"salt://s.sh"},
+			Kwargs: map[string]any{"template": "jinja", "args": args, "python_shell": true, "name": "hidden", "file": "keyword",
+				"context": map[string]any{"name": "context"}}})
+		if m, _ := res.Return.(map[string]any); m["stdout"] != "context of keyword" {
+			t.Errorf("with arguments %q: %v, %v", args, res.Return, res.Err)
+		}
+	}
+}
+
 func TestTemplates(t *testing.T) {
 	e := host(t)
 	e.Templates = func(_ context.Context, _ *modules.Call, t modules.Template) (any, error) {
