@@ -235,6 +235,18 @@ func (h *host) want(want, script string) {
 	}
 }
 
+// wantNoUnits waits until systemd knows no unit with such a name. It forgets a unit whose file is gone a moment after
+// the last other unit that names it.
+func (h *host) wantNoUnits(patterns string) {
+	h.Helper()
+	await(h.T, "units of removed packages", func() error {
+		if got := h.sh("systemctl list-units --all --plain --no-legend %s", patterns); strings.TrimSpace(got) != "" {
+			return fmt.Errorf("systemd knows %q", got)
+		}
+		return nil
+	})
+}
+
 // freePorts returns two ports for a master in a machine.
 func freePorts(t *testing.T) (pub, ret int) { return freeport.Port(t), freeport.Port(t) }
 
