@@ -4,7 +4,9 @@ package packages
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -42,7 +45,7 @@ func TestEmulatedMinion(t *testing.T) {
 			write(t, conf+"/pillar/words.sls", 0o644, "word: grüße\n")
 			local := func(args ...string) any {
 				t.Helper()
-				out := output(t, append(append(program[:len(program):len(program)], "-c", conf, "--local", "--out=json", "-l", "quiet"), args...)...)
+				out := emulated(t, append(append(program[:len(program):len(program)], "-c", conf, "--local", "--out=json", "-l", "quiet"), args...)...)
 				var ret map[string]any
 				if err := json.Unmarshal([]byte(out), &ret); err != nil {
 					t.Fatalf("%v: %s", err, out)
@@ -98,6 +101,35 @@ func TestEmulatedMinion(t *testing.T) {
 			}
 		})
 	}
+}
+
+// emulated returns the standard output and standard error of a program that runs under QEMU. A child that QEMU forks
+// can inherit a lock of another thread, and then never becomes the program that it should run. If it outlives its
+// parent it only holds the output open. If its parent waits for it, the program is run again.
+func emulated(t *testing.T, argv ...string) string {
+	t.Helper()
+	for range 3 {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+		cmd.WaitDelay = 10 * time.Second
+		out, err := cmd.CombinedOutput()
+		late := ctx.Err() != nil
+		cancel()
+		if cmd.Process != nil {
+			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		}
+		switch {
+		case err == nil || errors.Is(err, exec.ErrWaitDelay):
+			return string(out)
+		case !late:
+			t.Fatalf("%s: %v\n%s", strings.Join(argv, " "), err, out)
+		}
+		t.Logf("%s does not end and is run again; so far it wrote %q", strings.Join(argv, " "), out)
+	}
+	t.Fatalf("%s does not end", strings.Join(argv, " "))
+	return ""
 }
 
 // TestEmulatedMaster runs the master of the other architectures' packages, with this host's minion.
