@@ -20,7 +20,7 @@ const usage = `usage: brine-master master [options]                             
        brine-master key    [options]                                  manage minion keys
        brine-master run    [options] <function> [arguments]           run something on the master
        brine-master cp     [options] '<target>' <source> <destination>  copy files to minions
-       brine-master check  [options] [CONFIG_DIR]                     list what will not work with brine
+       brine-master check  [options] [CONFIG_DIR]                     list what will not work
        brine-master audit  <file> ...                                 check the chain of an audit_log, oldest file first
        brine-master demo   [--stay]                                   show a master and three minions at work on this host
 Called as salt-master, salt, salt-key, salt-run or salt-cp, it acts as that program.

@@ -19,7 +19,7 @@ import (
 
 const usage = `usage: brine-minion minion [options]                          the minion
        brine-minion call   [options] <function> [arguments]   run a function on this host
-       brine-minion check  [options] [CONFIG_DIR | STATE_TREE...]   list what will not work with brine
+       brine-minion check  [options] [CONFIG_DIR | STATE_TREE...]   list what will not work
        brine-minion seal   --check [options] [FILE]           show what a seal allows
        brine-minion doctor [options]                          find out why the minion does not work
        brine-minion verify [options] FILE...                  check the signatures of release files

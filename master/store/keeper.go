@@ -59,7 +59,8 @@ func (k *Keeper) keepWithin(ctx context.Context, b Bounded) {
 	jobs, bytes, err := b.Size(ctx)
 	for keep := jobs; err == nil && bytes > limit; _, bytes, err = b.Size(ctx) {
 		if keep <= 1 { // the rest is unfinished, or a single job
-			k.opts.Log.Warn("Stored jobs exceed max_jobs_size, and no more can be removed", "bytes", bytes, "limit", limit)
+			k.opts.Log.Warn("Stored jobs exceed max_jobs_size, and no more can be removed",
+				"bytes", bytes, "limit", limit)
 			return
 		}
 		if keep == jobs {

@@ -195,9 +195,9 @@ func directory(option, dir string) Line {
 			_, err = os.Stat(parent)
 		}
 		if !mayWrite(parent) {
-			return Line{Failure, option, dir + "is missing, and cannot be created in " + parent, "create the directory, or let the user of the minion write to " + parent}
+			return Line{Failure, option, dir + " is missing, and cannot be created in " + parent, "create the directory, or let the user of the minion write to " + parent}
 		}
-		return Line{OK, option, dir + "is missing; the minion creates it", ""}
+		return Line{OK, option, dir + " is missing; the minion creates it", ""}
 	case err != nil:
 		return Line{Failure, option, err.Error(), "let the user of the minion reach the directory"}
 	case !info.IsDir():

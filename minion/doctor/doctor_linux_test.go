@@ -42,7 +42,7 @@ func TestHostItself(t *testing.T) {
 	if mayWrite(full) {
 		t.Error("a read-only directory counts as writable")
 	}
-	if l := directory("cachedir", filepath.Join(full, "a", "b")); l.State != Failure || !strings.Contains(l.Found, "cannot be created in "+full) {
+	if l := directory("cachedir", filepath.Join(full, "a", "b")); l.State != Failure || !strings.Contains(l.Found, " is missing, and cannot be created in "+full) {
 		t.Errorf("%+v", l)
 	}
 	own, err := hostDescriptors(os.Getpid())

@@ -51,8 +51,8 @@ func checkParser(c *saltcli.Console) *optparse.Parser {
 		optparse.Option{Names: []string{"--id"}, Default: "", Help: "Render for this minion id."})
 	return &optparse.Parser{Prog: "brine-minion check",
 		Usage: "%prog [options] [CONFIG_DIR | STATE_TREE ...]", Width: c.Width(), Options: options,
-		Description: "Reports everything in a configuration and in state trees that will not work " +
-			"with brine. Exit code 0: nothing, 1: something, 2: the check was not possible."}
+		Description: "Reports everything in a configuration and in state trees that will not " +
+			"work with brine. Exit code 0: nothing, 1: something, 2: the check was not possible."}
 }
 
 // Check is the program "brine-minion check". It returns the exit code.

@@ -184,7 +184,8 @@ func sealParser(c *saltcli.Console) *optparse.Parser {
 	return &optparse.Parser{Prog: "brine-minion seal",
 		Usage: "%prog --check [-c CONFIG_DIR] [FILE]", Width: c.Width(), Options: options,
 		Description: "Shows what this minion may still do under seal.yaml, or under FILE before " +
-			"you install it. Exit code 0: the seal is valid, 1: it cannot be used, 2: there is no seal."}
+			"you install it. Exit code 0: the seal is valid, 1: it cannot be used, 2: there is " +
+			"no seal."}
 }
 
 // Seal is the program "brine-minion seal". It returns the exit code.

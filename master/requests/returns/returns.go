@@ -225,7 +225,8 @@ func (t *Taker) toldBefore(ctx context.Context, jid, id string) bool {
 	}
 	list, err := db.ReturnsOf(ctx, jid, []string{id})
 	if err != nil {
-		t.Log.Warn("Cannot find a duplicate return in the store", "minion", id, "jid", jid, "err", err)
+		t.Log.Warn("Cannot find a duplicate return in the store", "minion", id, "jid", jid,
+			"err", err)
 	}
 	if len(list) == 0 || !list[0].Received.Before(t.Started) {
 		return true

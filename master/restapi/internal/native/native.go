@@ -383,7 +383,8 @@ func (a *API) ordersOf(q *exchange.Request) (scope.View, string, error) {
 		return nil, "", answerRefusal(err)
 	}
 	if !a.mayLook(t, o) {
-		a.o.Log.Warn("An order of another user is not shown", "user", t.Name, "eauth", t.EAuth, "order", id)
+		a.o.Log.Warn("An order of another user is not shown",
+			"user", t.Name, "eauth", t.EAuth, "order", id)
 		return nil, "", answerRefusal(store.ErrNotFound)
 	}
 	return v, id, nil
