@@ -135,7 +135,7 @@ func (p page) text(t *testing.T) string {
 				link = ""
 			}
 			for _, name := range other.programs {
-				fmt.Fprintf(&b, "- [%s](%s#%s): %s\n", name, link, name, summary(t, name))
+				fmt.Fprintf(&b, "- [%s](%s#%s) %s\n", name, link, name, summary(t, name))
 			}
 		}
 		b.WriteString("\nThe tests run every program and compare its output. `local.Serve` and `local.Minion` ([examples/internal/local](../examples/internal/local/local.go))\n" +

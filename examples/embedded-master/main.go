@@ -1,9 +1,10 @@
-// Command embedded-master is a service that is a Salt master as well. It accepts the hosts of its inventory by the fingerprints of their
-// keys, has each of them run a job once, prints what happens, and asks all of them how they are.
+// Command embedded-master is a service that is also a Salt master. It accepts the hosts of its inventory by the fingerprints of
+// their keys, runs a job once on each of them, prints the events, and queries the state of all of them.
 //
 //	embedded-master -dir /var/lib/ours -hosts hosts.txt -config ours.yaml
 //
-// The configuration has options of the master under their names in Go: network: {publishport: 14505}. A line of the inventory is an id and what "salt-call --local key.finger" prints on that host. The hosts run brine-minion or salt-minion.
+// The configuration has options of the master under their names in Go: network: {publishport: 14505}. A line of the inventory is
+// an id and the fingerprint that "salt-call --local key.finger" prints on that host. The hosts run brine-minion or salt-minion.
 package main
 
 import (

@@ -1,5 +1,5 @@
 // Command fingerprint accepts minions by the fingerprint of their keys, which "salt-call --local key.finger" prints on their hosts.
-// Keys are not accepted by hand, and the master refuses a key with another fingerprint.
+// No operator has to accept a key, and the master refuses a key with another fingerprint.
 package main
 
 import (
@@ -25,7 +25,7 @@ func main() {
 	}
 }
 
-// inventory is what the program knows of its hosts, by minion id.
+// inventory holds the fingerprints of the program's hosts, by minion id.
 type inventory struct {
 	mu           sync.Mutex
 	fingerprints map[string]string
@@ -34,7 +34,7 @@ type inventory struct {
 func (i *inventory) fingerprint(_ context.Context, id string) (string, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.fingerprints[id], nil // "" if unknown: the key waits, as at any Salt master
+	return i.fingerprints[id], nil // "" if unknown: the key stays pending, as on any Salt master
 }
 
 func (i *inventory) add(id, fingerprint string) {

@@ -43,7 +43,7 @@ func run(ctx context.Context) error {
 	}
 	defer end()
 
-	// An order waits until its minion is connected. m.Run would ask only who is connected now.
+	// An order waits until its minion is connected. m.Run would reach only minions that are connected now.
 	out, err := m.RunOrder(ctx, master.Order{Job: master.Job{Fun: "test.ping", Tgt: []string{"web1"}}})
 	if err != nil {
 		return err

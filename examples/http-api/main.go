@@ -1,4 +1,4 @@
-// Command http-api serves Salt's HTTP interface beside the master, with the program's own log-in. The program is also its client.
+// Command http-api serves Salt's HTTP interface beside the master, with a log-in of the program's own. The program is also the client.
 package main
 
 import (
@@ -28,7 +28,7 @@ func main() {
 	}
 }
 
-// accounts knows one user.
+// accounts is an authentication system with one user.
 type accounts struct{}
 
 // Authenticate implements eauth.System.

@@ -1,5 +1,5 @@
 // Command module is an agent with its own execution module, "greet", and a master that calls it. Every agent should also have the
-// modules sys and test: a master pings a minion with test.ping.
+// modules sys and test, because a master pings a minion with test.ping.
 package main
 
 import (
@@ -15,7 +15,7 @@ import (
 	_ "github.com/brine-salt/brine/modules/test"
 )
 
-// greet is what the minion can do besides sys and test: it runs no function that is not linked in.
+// greet is the minion's only module besides sys and test. The minion can call only functions that are linked in.
 var greet = &modules.Module{Name: "greet", Doc: "Greetings.", Funcs: []modules.Def{{
 	Name: "hello",
 	Doc:  "Greet somebody.", Example: "salt '*' greet.hello Ada",

@@ -58,7 +58,7 @@ func run(ctx context.Context) error {
 		Job:    master.Job{Fun: "state.apply", Args: []any{"_order.web-4711.deploy"}, Tgt: []string{"web1"}},
 		Files:  map[string]string{"deploy.sls": deploy, "app.conf": "password = {{ pillar['password'] }}\n"},
 		Pillar: map[string]any{"path": path, "password": "secret"},
-		Secret: true, // sealed wherever the master keeps it, and in no log
+		Secret: true, // the master stores it only encrypted, and never logs it
 	})
 	if err != nil {
 		return err

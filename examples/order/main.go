@@ -38,7 +38,7 @@ func run(ctx context.Context) error {
 	}
 	fmt.Println(placed.ID, placed.Results["db-7"].Status)
 
-	// Placing it again returns the same order. So a program that crashed may place it without knowing whether it had.
+	// Placing it again returns the same order. After a crash a program can place it again without knowing whether it had.
 	if _, err := m.PlaceOrder(ctx, master.Order{ID: "create-db-7", Job: job, TTL: time.Hour}); err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func run(ctx context.Context) error {
 	r := done.Results["db-7"]
 	fmt.Println(done.ID, r.Status, r.Return)
 
-	// An order for a minion that never comes ends, too.
+	// An order for a minion that never connects ends, too.
 	if _, err := m.PlaceOrder(ctx, master.Order{ID: "create-db-8", TTL: time.Second,
 		Job: master.Job{Fun: "test.ping", Tgt: []string{"db-8"}}}); err != nil {
 		return err

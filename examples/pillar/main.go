@@ -72,7 +72,7 @@ func run(ctx context.Context) error {
 	return nil
 }
 
-// greeting makes the pillar of each minion: what the message of the day says, and where it is in dir.
+// greeting returns the pillar of each minion: the text of the message of the day, and the path of its file in dir.
 func greeting(dir string) pillar.Func {
 	return func(_ context.Context, r pillar.Request) (map[string]any, error) {
 		return map[string]any{"motd": "welcome to " + r.ID, "file": filepath.Join(dir, "motd")}, nil

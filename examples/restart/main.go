@@ -57,7 +57,7 @@ func start(ctx context.Context, dir string) (m *master.Master, stop func() error
 	}, nil
 }
 
-// first places an order and ends before the minion comes.
+// first places an order and ends before the minion connects.
 func first(ctx context.Context, dir string) error {
 	m, stop, err := start(ctx, dir)
 	if err != nil {

@@ -59,7 +59,7 @@ func run(ctx context.Context) error {
 	answered := 0
 	for {
 		r, err := results.Next(ctx)
-		if errors.Is(err, io.EOF) { // all have answered, or are given up
+		if errors.Is(err, io.EOF) { // every minion has answered, or the master no longer waits for it
 			fmt.Println(answered, "answers")
 			return nil
 		}

@@ -535,7 +535,7 @@ func (d *Deliverer) lostContent(ds []store.Delivery, err error, first bool) erro
 	d.opts.Log.Error("Cannot send order", "jid", ds[0].JID, "err", err)
 	for _, x := range ds {
 		d.settleDelivery(ctx, x, store.Lost, false,
-			"it was never sent: what it carries is sealed with a key that the master does not have")
+			"it was never sent: its content is sealed with a key that the master does not have")
 	}
 	return nil
 }
@@ -565,9 +565,9 @@ func (d *Deliverer) pathTo(id string, via map[string]string) string {
 
 // giveUp ends a delivery that was pending for too long.
 func (d *Deliverer) giveUp(ctx context.Context, x store.Delivery, now time.Time) {
-	reason := "its time to live ended before the minion came"
+	reason := "its time to live ended before the minion connected"
 	if !x.Deadline.IsZero() && !now.Before(x.Deadline) {
-		reason = "its deadline passed before the minion came"
+		reason = "its deadline passed before the minion connected"
 	}
 	d.finishDelivery(ctx, x, func(x *store.Delivery) bool {
 		x.Reason = reason

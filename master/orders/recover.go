@@ -284,7 +284,7 @@ func (d *Deliverer) noAnswer(ctx context.Context, x store.Delivery, asked time.T
 		d.settleDelivery(ctx, x, store.TimedOut, false,
 			"its deadline passed, and the minion does not answer")
 	case now.Sub(x.Sent) > d.opts.LostAfter:
-		d.settleDelivery(ctx, x, store.Lost, false, "the minion does not answer since it was sent")
+		d.settleDelivery(ctx, x, store.Lost, false, "the minion has not answered since it was sent")
 	default:
 		d.mu.Lock()
 		p := d.peers.of(x.Minion)
@@ -390,7 +390,7 @@ func (d *Deliverer) isOver(ctx context.Context, rec store.Order, x *store.Delive
 		return d.q.SwapDelivery(ctx, x) == nil
 	default:
 		d.settleDelivery(ctx, *x, store.Lost, false, "the minion knows nothing of it: "+
-			"it has run there and its return is gone, or it never came")
+			"it ran there and its return is gone, or it never arrived")
 	}
 	return false
 }

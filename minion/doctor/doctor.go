@@ -62,7 +62,7 @@ type Options struct {
 	Space func(dir string) (Space, error)
 	// Descriptors returns how many files a process may open. pid is the daemon's, or 0 if it does not run.
 	Descriptors func(pid int) (int, error)
-	// Synced reports whether the clock is synchronised. known is false if the system does not report that.
+	// Synced reports whether the clock is synchronized. known is false if the system does not report that.
 	Synced func() (synced, known bool)
 	Now    func() time.Time
 }
@@ -291,7 +291,7 @@ func openFiles(o Options, pid int) Line {
 // clock compares this host's clock with the master's, with the times of the minion's own files, and checks the
 // kernel's state of synchronisation. at is the master's time when this host's time was here.
 func clock(o Options, at, here time.Time) Line {
-	const cure = "set the clock, and synchronise it with chrony or systemd-timesyncd"
+	const cure = "set the clock, and synchronize it with chrony or systemd-timesyncd"
 	now := o.Now()
 	for _, name := range []string{"minion.pem", "minion_master.pub"} {
 		path := filepath.Join(o.Config.String("pki_dir"), name)
@@ -308,7 +308,7 @@ func clock(o Options, at, here time.Time) Line {
 		compared = fmt.Sprintf("%s apart from the master's", skew.Abs().Round(time.Second))
 	}
 	if synced, known := o.Synced(); known && !synced {
-		return Line{Warning, "clock", "the kernel's clock is not synchronised; " + compared, cure}
+		return Line{Warning, "clock", "the kernel's clock is not synchronized; " + compared, cure}
 	}
 	return Line{OK, "clock", now.Format(time.DateTime) + ", " + compared, ""}
 }

@@ -109,7 +109,7 @@ func TestLines(t *testing.T) {
 		{"descriptors", Warning, "", limit(256), "only 256 files"},
 		{"clock", Failure, "", func(o *Options) error { o.Now = func() time.Time { return at }; return nil }, "before"},
 		{"clock", Warning, "", answer(minion.SignInReport{Status: protocol.Accepted, Known: true, Time: at, At: at.Add(95 * time.Second)}), "by 1m35s"},
-		{"clock", Warning, "", func(o *Options) error { o.Synced = func() (bool, bool) { return false, true }; return nil }, "not synchronised"},
+		{"clock", Warning, "", func(o *Options) error { o.Synced = func() (bool, bool) { return false, true }; return nil }, "not synchronized"},
 		{"key", Failure, "", func(o *Options) error { return os.Chmod(filepath.Join(pki(o), "minion.pem"), 0o644) }, "others may read"},
 		{"key", Failure, "", func(o *Options) error {
 			o.SignIn = func(context.Context) (string, []minion.SignInReport, error) {
