@@ -226,7 +226,7 @@ func TestBadRequests(t *testing.T) {
 		{"more metadata than grains may have", "", "good", with("metadata", "{"+strings.Join(large, ",")+"}"), 413, "metadata of the instance is too large"},
 		{"an unknown form", "?form=env", "good", instance, 400, "form"},
 		{"an unknown parameter", "?token=good", "good", instance, 400, "no parameter"},
-		{"another path", "/x", "good", instance, 404, "nothing here"},
+		{"another path", "/x", "good", instance, 404, "Not found"},
 	} {
 		if code, text, _ := s.post(vendordata.Path+c.path, c.token, c.body); code != c.code || !strings.Contains(text, c.text) {
 			t.Errorf("%s: %d %s", c.name, code, text)
