@@ -86,7 +86,8 @@ type Announced struct {
 	Events []string
 }
 
-// Announced returns the announced minions of a tenant, or all if tenant is empty, sorted by id.
+// Announced returns the announced minions of a tenant, sorted by id. If tenant is empty it returns those of all
+// tenants, and minions that have connected without an announcement.
 func (m *Master) Announced(ctx context.Context, tenant string) ([]Announced, error) {
 	list, err := m.announced.List(ctx, tenant)
 	var out []Announced

@@ -59,7 +59,8 @@ func (m *Master) Submit(ctx context.Context, j Job) (*Run, error) {
 }
 
 // Run publishes a job and waits for all results. It returns them by minion id, including minions that did not
-// return. If ctx ends first, it returns the results so far and ctx's error.
+// return. It returns a *NoMinionsError if the target matches no minion. If ctx ends first, it returns the results so
+// far and ctx's error.
 func (m *Master) Run(ctx context.Context, j Job) (map[string]Result, error) {
 	r, err := m.Submit(ctx, j)
 	if err != nil {

@@ -34,11 +34,15 @@ type Minion struct {
 	dispatch dispatcher
 	jobs     jobTable
 
-	// Set when Run or Call begins.
-	store *keys.Store
-	key   *crypt.PrivateKey
-	token []byte // clear token for sign-ins
-	tok   []byte // token for requests
+	// Set when Run or Call begins, and during SignIn.
+	opening sync.Mutex // guards opened and the setting of the fields below
+	opened  bool
+	store   *keys.Store
+	key     *crypt.PrivateKey
+	token   []byte // clear token for sign-ins
+	tok     []byte // token for requests
+
+	started atomic.Bool // Run was called
 
 	// Set by the daemon only.
 	ctx     context.Context
@@ -110,8 +114,13 @@ func (m *Minion) critical(msg string, args ...any) {
 	m.log.Log(context.Background(), levelCritical, msg, args...)
 }
 
-// openKeys loads the minion's key pair, or creates it.
+// openKeys loads the minion's key pair, or creates it. It does so once: the keys are those of all connections.
 func (m *Minion) openKeys() error {
+	m.opening.Lock()
+	defer m.opening.Unlock()
+	if m.opened {
+		return nil
+	}
 	s := m.settings()
 	var err error
 	m.store, err = keys.Open(keys.Options{Dir: s.pkiDir, Bits: s.integer("keysize"),
@@ -132,6 +141,7 @@ func (m *Minion) openKeys() error {
 		return &ExitError{Code: 1, Err: err}
 	}
 	m.log.Info("The minion's key", "id", s.id, "fingerprint", finger)
+	m.opened = true
 	return nil
 }
 
@@ -150,8 +160,12 @@ func unusableConfig(err error) *ExitError {
 	return &ExitError{Code: 1, Err: err}
 }
 
-// Run runs the minion until ctx ends, and returns nil then. Any other end is an *ExitError.
+// Run runs the minion until ctx ends, and returns nil then. Any other end is an *ExitError. A second Run returns an
+// error at once and does not disturb the first: create another minion with New.
 func (m *Minion) Run(ctx context.Context) error {
+	if !m.started.CompareAndSwap(false, true) {
+		return &ExitError{Code: 1, Err: errors.New("cannot run minion: Run was called before")}
+	}
 	s := m.settings()
 	if s.masterType != typeDisable && m.o.Dialers[s.transport] == nil {
 		return &ExitError{Code: 1,

@@ -58,19 +58,25 @@ type SignInReport struct {
 // one.
 func (m *Minion) SignIn(ctx context.Context) (own string, list []SignInReport, err error) {
 	s := m.settings()
-	m.store, err = keys.Open(keys.Options{Dir: s.pkiDir, Owners: ownerIDs(s.optional("user")),
-		Permissive: s.truth("permissive_pki_access"), ReadOnly: true})
-	if err == nil {
-		m.key, err = m.store.Identity()
-	}
-	if err != nil {
-		return "", nil, err
+	m.opening.Lock()
+	if m.opened {
+		m.opening.Unlock()
+	} else {
+		defer m.opening.Unlock() // Run and Call open the keys for writing afterwards
+		m.store, err = keys.Open(keys.Options{Dir: s.pkiDir, Owners: ownerIDs(s.optional("user")),
+			Permissive: s.truth("permissive_pki_access"), ReadOnly: true})
+		if err == nil {
+			m.key, err = m.store.Identity()
+		}
+		if err != nil {
+			return "", nil, err
+		}
+		m.token = protocol.NewToken()
 	}
 	hash := s.text("hash_type")
 	if own, err = m.key.Public().Fingerprint(hash); err != nil {
 		return "", nil, err
 	}
-	m.token = protocol.NewToken()
 	for _, a := range s.masters {
 		list = append(list, m.signInOnce(ctx, a, hash))
 	}
