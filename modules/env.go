@@ -47,8 +47,8 @@ type Command struct {
 	Timeout time.Duration
 	// Grace is how long the program and its children may take to end after SIGTERM before they are killed.
 	Grace time.Duration
-	// Seen, if set, is called with each piece of output that the result will contain, as it arrives. It must return
-	// quickly and not retain piece. Calls for standard output and standard error may overlap.
+	// Seen, if set, is called with each piece of output that no writer of the command receives, as it arrives, also
+	// beyond Limit. It must return quickly and not retain piece. Calls for standard output and standard error may overlap.
 	Seen func(stderr bool, piece []byte)
 	// Limit is the maximum number of bytes kept of each output stream; 0 means the runner's default.
 	Limit int64

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/brine-salt/brine/internal/python/pyjson"
@@ -66,34 +67,24 @@ type runner = func(context.Context, modules.Command) (modules.CommandResult, err
 
 // output runs a program and keeps its standard output, at most limit bytes. A program that prints more is ended: it
 // would run on for nothing, and for ever if its output has no end.
-func output(ctx context.Context, run runner, cmd modules.Command, limit int) (modules.CommandResult, error) {
+func output(ctx context.Context, run runner, cmd modules.Command, limit int64) (modules.CommandResult, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	out := bounded{limit: limit, full: stop}
-	cmd.Stdout = &out
+	var printed atomic.Int64
+	cmd.Limit = limit
+	cmd.Seen = func(stderr bool, piece []byte) {
+		if !stderr && printed.Add(int64(len(piece))) > limit {
+			stop()
+		}
+	}
 	res, err := run(ctx, cmd)
-	if out.over {
+	switch {
+	case printed.Load() > limit:
 		return res, modules.Errorf("the program printed more than %d bytes", limit)
+	case err == nil && res.Truncated && !res.TimedOut:
+		return res, modules.Errorf("cannot keep the program's output: all programs of this minion together print too much at once")
 	}
-	res.Stdout = out.Bytes()
 	return res, err
-}
-
-// bounded is a buffer that calls full, and drops what comes, once it would have more than limit bytes.
-type bounded struct {
-	bytes.Buffer
-	limit int
-	over  bool
-	full  func()
-}
-
-// Write implements io.Writer.
-func (b *bounded) Write(p []byte) (int, error) {
-	if b.over = b.over || b.Len()+len(p) > b.limit; b.over {
-		b.full()
-		return len(p), nil
-	}
-	return b.Buffer.Write(p)
 }
 
 // ended returns the error of a program that did not complete its work.
