@@ -256,6 +256,9 @@ func (o *options) environ() ([]string, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(set)) {
 		value := set[name]
+		if strings.Contains(name, "=") { // a list item "NAME=value" is a name
+			return nil, &modules.PythonError{Type: "ValueError", Msg: "illegal environment variable name"}
+		}
 		if value == nil {
 			o.c.Logger().Error("Environment variable passed without a value. Setting value to an empty string", "name", name)
 			value = ""

@@ -339,15 +339,18 @@ func scriptWith(ctx context.Context, a args) (*states.Result, error) {
 		return nil, &modules.TypeError{Msg: "'" + modules.TypeName(out) + "' object is not subscriptable"}
 	}
 	ret.Changes = all
-	ret.Result = states.OutcomeOf(!pytext.Truth(all["retcode"]))
+	code, ran := all["retcode"]
+	ret.Result = states.OutcomeOf(!pytext.Truth(code))
 	if pytext.Truth(a.more["retcode"]) {
 		ret.Result = states.OutcomeOf(len(all) == 0)
+	} else if !ran { // cmd.script only logs why a script cannot be started
+		return nil, &modules.PythonError{Type: "KeyError", Msg: "'retcode'"}
 	}
 	ret.Comment = "Command '" + name + "' run"
 	if pytext.Truth(all["cache_error"]) {
 		ret.Comment = "Unable to cache script " + pytext.Str(source) + " from saltenv '" + a.c.Saltenv() + "'"
 	}
-	return a.end(ret, stateful, all["retcode"])
+	return a.end(ret, stateful, code)
 }
 
 func modWatch(ctx context.Context, c *states.Call) (*states.Result, error) {

@@ -184,6 +184,8 @@ func (c *copying) run() (*states.Result, error) {
 	force := c.Bool("force")
 	there := c.lexists(c.source) && c.lexists(c.name)
 	switch {
+	case there && force && c.isFile(c.name) && c.isDir(c.source): // Salt compares them first, and so keeps the file
+		return nil, raise("IsADirectoryError", "[Errno 21] Is a directory: "+pytext.Repr(c.source))
 	case there && !force:
 		return c.ret.As(states.True, `The target file "`+c.name+`" exists and will not be overwritten`)
 	case c.Test():
