@@ -20,7 +20,8 @@ type Kind struct {
 	Name string
 	// Available reports whether this host can have such beacons; nil means always.
 	Available func(h *Host) bool
-	// Validate checks a beacon's configuration. The comments are Salt's.
+	// Validate checks a beacon's configuration; nil means that every configuration is valid. The comments are
+	// Salt's.
 	Validate func(h *Host, config any) (ok bool, comment string)
 	// Look returns what has happened, one map per event. "tag" in a map is appended to the event's tag.
 	Look func(ctx context.Context, h *Host, config []any) ([]map[string]any, error)
@@ -336,7 +337,7 @@ func (e *Engine) process(ctx context.Context, beacons map[string][]any) []any {
 			continue
 		}
 		// As in Salt, the configuration is validated in each run, because something that a beacon needs may go missing.
-		if ok, comment := kind.Validate(h, nested.Copy(config)); !ok {
+		if ok, comment := kind.valid(h, nested.Copy(config)); !ok {
 			e.logOnce(name, "Beacon "+name+" configuration invalid, not running.\n"+comment)
 			continue
 		}
@@ -488,4 +489,17 @@ func number(v any) (float64, error) {
 	}
 	n, err := modules.ToInt(v)
 	return float64(n), err
+}
+
+// valid is Validate for kinds with and without one. As in Look, a panic stops only this beacon.
+func (k *Kind) valid(h *Host, config any) (ok bool, comment string) {
+	if k.Validate == nil {
+		return true, "" // as in Salt, for a beacon without validate
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			ok, comment = false, "its validation failed: "+modules.Errorf("%v", p).Error()
+		}
+	}()
+	return k.Validate(h, config)
 }

@@ -152,7 +152,7 @@ func (e *Engine) validate(ctx context.Context, name string, config any) map[stri
 	// Salt returns this text for a missing kind as well.
 	valid, comment := true, fmt.Sprintf("Beacon %s does not have a validate function, skipping validation.", kind)
 	if k, _ := e.findKind(h, kind); k != nil {
-		valid, comment = k.Validate(h, nested.Copy(config))
+		valid, comment = k.valid(h, nested.Copy(config))
 	}
 	return e.fire("minion_beacon_validation_complete", map[string]any{"complete": true, "vcomment": comment, "valid": valid})
 }
