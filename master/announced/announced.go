@@ -133,7 +133,8 @@ func (b *Book) Ensure(ctx context.Context, s Spec, byTenant bool,
 	}
 	for _, key := range []string{"master_port", "publish_port"} {
 		if port, _ := out.Conf()[key].(int); port < 0 {
-			return out, errors.New("the master's ports are unknown until it listens: call AwaitReady first")
+			return out, errors.New("the master's ports are unknown until it listens: " +
+				"call AwaitReady first")
 		}
 	}
 	if s.PublicKey != "" {

@@ -64,8 +64,10 @@ type pack struct {
 }
 
 // packaged are the packages. Another package with a minion, for another service than Heat, needs another entry and a
-// directory below pkg with its contents.yaml.
+// directory below pkg with its contents.yaml. The largest come first, so that no processor waits for them at the end.
 var packaged = []pack{
+	{name: "python", base: "python", deb: true},
+	{name: "master", base: "master"},
 	{name: "minion", base: "minion", vars: map[string]string{"NAME": "brine-minion",
 		"PROGRAM": "brine-minion", "SUMMARY": "Salt minion as one program, without Python",
 		"DETAILS": "", "CONFLICTS": ""}},
@@ -78,9 +80,7 @@ var packaged = []pack{
 		"PROGRAM": "trove-minion", "SUMMARY": "Salt minion and guest agent of OpenStack Trove as one program",
 		"DETAILS":   "\n  .\n  It is also the guest agent of OpenStack Trove, in place of\n  trove-guestagent, with the modules that such a guest needs.",
 		"CONFLICTS": ", trove-guestagent"}},
-	{name: "master", base: "master"},
 	{name: "update", base: "update"},
-	{name: "python", base: "python", deb: true},
 	{name: "doc", base: "doc", common: true},
 }
 
@@ -138,7 +138,7 @@ func run(release, programs, out, list string, formats []string) error {
 		return err
 	}
 	var tasks errgroup.Group
-	tasks.SetLimit(2)
+	tasks.SetLimit(runtime.GOMAXPROCS(0))
 	for _, a := range chosen {
 		for _, p := range packaged {
 			if p.common && a != chosen[0] {
