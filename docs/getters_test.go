@@ -57,7 +57,7 @@ func TestVerbsOfTheMaster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, table, _ := strings.Cut(string(b), "\n| method | waits for |")
+	_, table, _ := strings.Cut(string(b), "\n| method | returns when |")
 	table, _, _ = strings.Cut(table, "\n\n")
 	var named []string
 	for _, m := range regexp.MustCompile("\n\\| `(\\w+)`").FindAllStringSubmatch(table, -1) {

@@ -1,6 +1,7 @@
 package master
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/master/fileserver"
+	"github.com/brine-salt/brine/master/internal/checks"
 	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/master/orders/content"
 	"github.com/brine-salt/brine/master/pillar"
@@ -382,12 +384,16 @@ func (o Options) withDefaults() (Options, error) {
 
 // check returns an error for invalid options. Defaults are set already.
 func (o Options) check() error {
-	if !crypt.ValidSigning(o.Security.SigningAlgorithm) {
-		return fmt.Errorf("signing algorithm %q is unknown", o.Security.SigningAlgorithm)
-	}
-	if o.Security.FIPS && !crypt.FIPS(o.Security.SigningAlgorithm) {
-		return fmt.Errorf("signing algorithm %s is not allowed in FIPS mode",
-			o.Security.SigningAlgorithm)
+	err := cmp.Or(crypt.CheckSigning(o.Security.SigningAlgorithm, o.Security.FIPS),
+		checks.Each(o.Keys.Acceptors, func(a Acceptor) bool { return a.Judge == nil },
+			"acceptor %d has no Judge"),
+		checks.Each(o.Events.Hooks, func(h Hook) bool { return h.Func == nil }, "hook %d has no Func"),
+		checks.Each(o.Files.Backends, func(b fileserver.Backend) bool { return b == nil },
+			"Files.Backends: backend %d is nil"),
+		checks.Each(o.Network.More, func(l Listener) bool { return l.Listen == nil },
+			"Network.More: transport %d has no Listen function"))
+	if err != nil {
+		return err
 	}
 	if o.Security.FIPS && (o.Files.HashType == "md5" || o.Files.HashType == "sha1") {
 		return fmt.Errorf("hash type %s is not allowed in FIPS mode", o.Files.HashType)
@@ -396,28 +402,8 @@ func (o Options) check() error {
 		return fmt.Errorf("minimum version %d is not 2 or %d", o.Security.MinimumVersion,
 			protocol.Version)
 	}
-	for i, a := range o.Keys.Acceptors {
-		if a.Judge == nil {
-			return fmt.Errorf("acceptor %d has no Judge", i+1)
-		}
-	}
-	for i, h := range o.Events.Hooks {
-		if h.Func == nil {
-			return fmt.Errorf("hook %d has no Func", i+1)
-		}
-	}
-	for i, b := range o.Files.Backends {
-		if b == nil {
-			return fmt.Errorf("Files.Backends: backend %d is nil", i+1)
-		}
-	}
 	if o.LoopInterval < 0 {
 		return fmt.Errorf("LoopInterval %v is negative", o.LoopInterval)
-	}
-	for i, l := range o.Network.More {
-		if l.Listen == nil {
-			return fmt.Errorf("Network.More: transport %d has no Listen function", i+1)
-		}
 	}
 	if o.Files.Recv && o.CacheDir == "" {
 		return errors.New("Files.Recv needs a CacheDir")

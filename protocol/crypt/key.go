@@ -58,6 +58,17 @@ func ValidSigning(alg string) bool { return alg == PKCS1v15SHA1 || alg == PKCS1v
 // FIPS reports whether alg, a valid name, uses only hashes that FIPS allows (option fips_mode).
 func FIPS(alg string) bool { return alg == OAEPSHA224 || alg == PKCS1v15SHA224 }
 
+// CheckSigning returns an error if alg is no signing algorithm of Salt, or if fips is set and FIPS does not allow it.
+func CheckSigning(alg string, fips bool) error {
+	switch {
+	case !ValidSigning(alg):
+		return fmt.Errorf("signing algorithm %.40q is unknown", alg)
+	case fips && !FIPS(alg):
+		return fmt.Errorf("signing algorithm %s is not allowed in FIPS mode", alg)
+	}
+	return nil
+}
+
 // hashOf returns the hash of an algorithm, or an error if valid refuses the algorithm.
 func hashOf(alg string, valid func(string) bool) (crypto.Hash, error) {
 	if !valid(alg) {
