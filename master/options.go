@@ -384,15 +384,15 @@ func (o Options) withDefaults() (Options, error) {
 
 // check returns an error for invalid options. Defaults are set already.
 func (o Options) check() error {
-	err := cmp.Or(crypt.CheckSigning(o.Security.SigningAlgorithm, o.Security.FIPS),
+	if err := cmp.Or(crypt.CheckSigning(o.Security.SigningAlgorithm, o.Security.FIPS),
 		checks.Each(o.Keys.Acceptors, func(a Acceptor) bool { return a.Judge == nil },
 			"acceptor %d has no Judge"),
-		checks.Each(o.Events.Hooks, func(h Hook) bool { return h.Func == nil }, "hook %d has no Func"),
+		checks.Each(o.Events.Hooks, func(h Hook) bool { return h.Func == nil },
+			"hook %d has no Func"),
 		checks.Each(o.Files.Backends, func(b fileserver.Backend) bool { return b == nil },
 			"Files.Backends: backend %d is nil"),
 		checks.Each(o.Network.More, func(l Listener) bool { return l.Listen == nil },
-			"Network.More: transport %d has no Listen function"))
-	if err != nil {
+			"Network.More: transport %d has no Listen function")); err != nil {
 		return err
 	}
 	if o.Security.FIPS && (o.Files.HashType == "md5" || o.Files.HashType == "sha1") {
