@@ -148,12 +148,12 @@ func limitRows() map[string][]string {
 		"event streams":                                                            {rest + "defaultStreams", "503"},
 		"open deliveries of orders":                                                {mas + "DefaultMaxUnfinished", "503"},
 		"commands that run in the background (`runner_async`, `wheel_async`)":      {rest + "maxBackground", "503"},
-		"log-ins":                                        {"master/eauth defaultTokens"},
-		"granted event tags of a minion":                 {reqs + "maxGrants", reqs + "maxGrantBytes"},
-		"kept events of a minion":                        {reqs + "maxKept", reqs + "maxKeptBytes"},
-		"events in one message of a minion":              {reqs + "maxEvents", reqs + "maxTagBytes"},
-		"returns of a minion that nobody asked for":      {mas + "DefaultMaxUnordered"},
-		"grains of minions that are indexed for targets": {"master/cache maxColumns", "master/cache maxCells", "master/cache maxValues"},
+		"log-ins":                                         {"master/eauth defaultTokens"},
+		"granted event tags of a minion":                  {reqs + "maxGrants", reqs + "maxGrantBytes"},
+		"kept events of a minion":                         {reqs + "maxKept", reqs + "maxKeptBytes"},
+		"events in one message of a minion":               {reqs + "maxEvents", reqs + "maxTagBytes"},
+		"returns of a minion to jobs that no master sent": {mas + "DefaultMaxUnordered"},
+		"grains of minions that are indexed for targets":  {"master/cache maxColumns", "master/cache maxCells", "master/cache maxValues"},
 	}
 }
 
