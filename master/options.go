@@ -398,9 +398,8 @@ func (o Options) check() error {
 	if o.Security.FIPS && (o.Files.HashType == "md5" || o.Files.HashType == "sha1") {
 		return fmt.Errorf("hash type %s is not allowed in FIPS mode", o.Files.HashType)
 	}
-	if o.Security.MinimumVersion < 2 || o.Security.MinimumVersion > protocol.Version {
-		return fmt.Errorf("minimum version %d is not 2 or %d", o.Security.MinimumVersion,
-			protocol.Version)
+	if v := o.Security.MinimumVersion; v < 2 || v > protocol.Version {
+		return fmt.Errorf("minimum version %d is not 2 or %d", v, protocol.Version)
 	}
 	if o.LoopInterval < 0 {
 		return fmt.Errorf("LoopInterval %v is negative", o.LoopInterval)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/master/announced"
 	"github.com/brine-salt/brine/master/bootstrap"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol"
@@ -34,8 +35,8 @@ type Tenant struct {
 
 // Tenant returns a tenant's view. The name must not be empty or contain "/".
 func (m *Master) Tenant(name string) (*Tenant, error) {
-	if name == "" || strings.Contains(name, "/") {
-		return nil, fmt.Errorf("%.80q is not a valid tenant name", name)
+	if err := announced.CheckTenant(name); err != nil {
+		return nil, err
 	}
 	if m.announced.Minions == nil {
 		return nil, ErrNoMinionRecords

@@ -103,6 +103,14 @@ func New(o Options) *Book {
 // isAccepted reports whether a key of an id is accepted.
 func (b *Book) isAccepted(id string) bool { return b.Keys.State(id) == keys.Accepted }
 
+// CheckTenant returns an error if a tenant cannot have that name. A slash separates it from the ids of its orders.
+func CheckTenant(name string) error {
+	if name == "" || strings.Contains(name, "/") {
+		return fmt.Errorf("%.80q is not a valid tenant name: it is empty or contains a slash", name)
+	}
+	return nil
+}
+
 // Ensure announces a minion. It returns the bootstrap b with the minion's own data. It may be repeated with the
 // same spec, on any master of the same store. Until the minion has joined, it returns the same token (with a
 // new expiry) or keys; after that it returns neither. byTenant means that the tenant grants the spec's events.
@@ -114,8 +122,10 @@ func (b *Book) Ensure(ctx context.Context, s Spec, byTenant bool,
 	if err := protocol.ValidID(s.ID); err != nil {
 		return out, err
 	}
-	if strings.Contains(s.Tenant, "/") {
-		return out, fmt.Errorf("%.80q is not a valid tenant name: it contains a slash", s.Tenant)
+	if s.Tenant != "" {
+		if err := CheckTenant(s.Tenant); err != nil {
+			return out, err
+		}
 	}
 	if s.KeyPair && s.PublicKey != "" {
 		return out, errors.New("both KeyPair and PublicKey are set")
